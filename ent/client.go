@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatcontent"
@@ -58,6 +59,7 @@ import (
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
@@ -112,6 +114,8 @@ type Client struct {
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// Budget is the client for interacting with the Budget builders.
+	Budget *BudgetClient
 	// Chat is the client for interacting with the Chat builders.
 	Chat *ChatClient
 	// ChatAnswer is the client for interacting with the ChatAnswer builders.
@@ -182,6 +186,8 @@ type Client struct {
 	ObjectStorage *ObjectStorageClient
 	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
 	PolicyAttachment *PolicyAttachmentClient
+	// Price is the client for interacting with the Price builders.
+	Price *PriceClient
 	// Project is the client for interacting with the Project builders.
 	Project *ProjectClient
 	// QuotaScope is the client for interacting with the QuotaScope builders.
@@ -262,6 +268,7 @@ func (c *Client) init() {
 	c.AppPort = NewAppPortClient(c.config)
 	c.AppShare = NewAppShareClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
+	c.Budget = NewBudgetClient(c.config)
 	c.Chat = NewChatClient(c.config)
 	c.ChatAnswer = NewChatAnswerClient(c.config)
 	c.ChatContent = NewChatContentClient(c.config)
@@ -297,6 +304,7 @@ func (c *Client) init() {
 	c.Membership = NewMembershipClient(c.config)
 	c.ObjectStorage = NewObjectStorageClient(c.config)
 	c.PolicyAttachment = NewPolicyAttachmentClient(c.config)
+	c.Price = NewPriceClient(c.config)
 	c.Project = NewProjectClient(c.config)
 	c.QuotaScope = NewQuotaScopeClient(c.config)
 	c.RecoveryCode = NewRecoveryCodeClient(c.config)
@@ -427,6 +435,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		AppPort:            NewAppPortClient(cfg),
 		AppShare:           NewAppShareClient(cfg),
 		AuditEntry:         NewAuditEntryClient(cfg),
+		Budget:             NewBudgetClient(cfg),
 		Chat:               NewChatClient(cfg),
 		ChatAnswer:         NewChatAnswerClient(cfg),
 		ChatContent:        NewChatContentClient(cfg),
@@ -462,6 +471,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Membership:         NewMembershipClient(cfg),
 		ObjectStorage:      NewObjectStorageClient(cfg),
 		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
+		Price:              NewPriceClient(cfg),
 		Project:            NewProjectClient(cfg),
 		QuotaScope:         NewQuotaScopeClient(cfg),
 		RecoveryCode:       NewRecoveryCodeClient(cfg),
@@ -519,6 +529,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		AppPort:            NewAppPortClient(cfg),
 		AppShare:           NewAppShareClient(cfg),
 		AuditEntry:         NewAuditEntryClient(cfg),
+		Budget:             NewBudgetClient(cfg),
 		Chat:               NewChatClient(cfg),
 		ChatAnswer:         NewChatAnswerClient(cfg),
 		ChatContent:        NewChatContentClient(cfg),
@@ -554,6 +565,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Membership:         NewMembershipClient(cfg),
 		ObjectStorage:      NewObjectStorageClient(cfg),
 		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
+		Price:              NewPriceClient(cfg),
 		Project:            NewProjectClient(cfg),
 		QuotaScope:         NewQuotaScopeClient(cfg),
 		RecoveryCode:       NewRecoveryCodeClient(cfg),
@@ -615,20 +627,20 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
+		c.AuditEntry, c.Budget, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
 		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
 		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
 		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
 		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
 		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
 		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
-		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
-		c.VolumeGrant,
+		c.PolicyAttachment, c.Price, c.Project, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session,
+		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Use(hooks...)
 	}
@@ -639,20 +651,20 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
+		c.AuditEntry, c.Budget, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
 		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
 		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
 		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
 		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
 		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
 		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
-		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
-		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
-		c.SessionDependency, c.SessionEvent, c.SessionGroup, c.SessionMount,
-		c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType, c.StorageProxy,
-		c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket, c.Volume,
-		c.VolumeGrant,
+		c.PolicyAttachment, c.Price, c.Project, c.QuotaScope, c.RecoveryCode,
+		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
+		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session,
+		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
+		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
+		c.Volume, c.VolumeGrant,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -675,6 +687,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.AppShare.mutate(ctx, m)
 	case *AuditEntryMutation:
 		return c.AuditEntry.mutate(ctx, m)
+	case *BudgetMutation:
+		return c.Budget.mutate(ctx, m)
 	case *ChatMutation:
 		return c.Chat.mutate(ctx, m)
 	case *ChatAnswerMutation:
@@ -745,6 +759,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.ObjectStorage.mutate(ctx, m)
 	case *PolicyAttachmentMutation:
 		return c.PolicyAttachment.mutate(ctx, m)
+	case *PriceMutation:
+		return c.Price.mutate(ctx, m)
 	case *ProjectMutation:
 		return c.Project.mutate(ctx, m)
 	case *QuotaScopeMutation:
@@ -1923,6 +1939,188 @@ func (c *AuditEntryClient) mutate(ctx context.Context, m *AuditEntryMutation) (V
 		return (&AuditEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown AuditEntry mutation op: %q", m.Op())
+	}
+}
+
+// BudgetClient is a client for the Budget schema.
+type BudgetClient struct {
+	config
+}
+
+// NewBudgetClient returns a client for the Budget from the given config.
+func NewBudgetClient(c config) *BudgetClient {
+	return &BudgetClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `budget.Hooks(f(g(h())))`.
+func (c *BudgetClient) Use(hooks ...Hook) {
+	c.hooks.Budget = append(c.hooks.Budget, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `budget.Intercept(f(g(h())))`.
+func (c *BudgetClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Budget = append(c.inters.Budget, interceptors...)
+}
+
+// Create returns a builder for creating a Budget entity.
+func (c *BudgetClient) Create() *BudgetCreate {
+	mutation := newBudgetMutation(c.config, OpCreate)
+	return &BudgetCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Budget entities.
+func (c *BudgetClient) CreateBulk(builders ...*BudgetCreate) *BudgetCreateBulk {
+	return &BudgetCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *BudgetClient) MapCreateBulk(slice any, setFunc func(*BudgetCreate, int)) *BudgetCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &BudgetCreateBulk{err: fmt.Errorf("calling to BudgetClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*BudgetCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &BudgetCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Budget.
+func (c *BudgetClient) Update() *BudgetUpdate {
+	mutation := newBudgetMutation(c.config, OpUpdate)
+	return &BudgetUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *BudgetClient) UpdateOne(_m *Budget) *BudgetUpdateOne {
+	mutation := newBudgetMutation(c.config, OpUpdateOne, withBudget(_m))
+	return &BudgetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *BudgetClient) UpdateOneID(id uuid.UUID) *BudgetUpdateOne {
+	mutation := newBudgetMutation(c.config, OpUpdateOne, withBudgetID(id))
+	return &BudgetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Budget.
+func (c *BudgetClient) Delete() *BudgetDelete {
+	mutation := newBudgetMutation(c.config, OpDelete)
+	return &BudgetDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *BudgetClient) DeleteOne(_m *Budget) *BudgetDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *BudgetClient) DeleteOneID(id uuid.UUID) *BudgetDeleteOne {
+	builder := c.Delete().Where(budget.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &BudgetDeleteOne{builder}
+}
+
+// Query returns a query builder for Budget.
+func (c *BudgetClient) Query() *BudgetQuery {
+	return &BudgetQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeBudget},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Budget entity by its id.
+func (c *BudgetClient) Get(ctx context.Context, id uuid.UUID) (*Budget, error) {
+	return c.Query().Where(budget.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *BudgetClient) GetX(ctx context.Context, id uuid.UUID) *Budget {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a Budget.
+func (c *BudgetClient) QueryDomain(_m *Budget) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(budget.Table, budget.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, budget.DomainTable, budget.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a Budget.
+func (c *BudgetClient) QueryProject(_m *Budget) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(budget.Table, budget.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, budget.ProjectTable, budget.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryUser queries the user edge of a Budget.
+func (c *BudgetClient) QueryUser(_m *Budget) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(budget.Table, budget.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, budget.UserTable, budget.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *BudgetClient) Hooks() []Hook {
+	return c.hooks.Budget
+}
+
+// Interceptors returns the client interceptors.
+func (c *BudgetClient) Interceptors() []Interceptor {
+	inters := c.inters.Budget
+	return append(inters[:len(inters):len(inters)], budget.Interceptors[:]...)
+}
+
+func (c *BudgetClient) mutate(ctx context.Context, m *BudgetMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&BudgetCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&BudgetUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&BudgetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&BudgetDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Budget mutation op: %q", m.Op())
 	}
 }
 
@@ -7912,6 +8110,188 @@ func (c *PolicyAttachmentClient) mutate(ctx context.Context, m *PolicyAttachment
 	}
 }
 
+// PriceClient is a client for the Price schema.
+type PriceClient struct {
+	config
+}
+
+// NewPriceClient returns a client for the Price from the given config.
+func NewPriceClient(c config) *PriceClient {
+	return &PriceClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `price.Hooks(f(g(h())))`.
+func (c *PriceClient) Use(hooks ...Hook) {
+	c.hooks.Price = append(c.hooks.Price, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `price.Intercept(f(g(h())))`.
+func (c *PriceClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Price = append(c.inters.Price, interceptors...)
+}
+
+// Create returns a builder for creating a Price entity.
+func (c *PriceClient) Create() *PriceCreate {
+	mutation := newPriceMutation(c.config, OpCreate)
+	return &PriceCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Price entities.
+func (c *PriceClient) CreateBulk(builders ...*PriceCreate) *PriceCreateBulk {
+	return &PriceCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PriceClient) MapCreateBulk(slice any, setFunc func(*PriceCreate, int)) *PriceCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PriceCreateBulk{err: fmt.Errorf("calling to PriceClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PriceCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PriceCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Price.
+func (c *PriceClient) Update() *PriceUpdate {
+	mutation := newPriceMutation(c.config, OpUpdate)
+	return &PriceUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PriceClient) UpdateOne(_m *Price) *PriceUpdateOne {
+	mutation := newPriceMutation(c.config, OpUpdateOne, withPrice(_m))
+	return &PriceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PriceClient) UpdateOneID(id uuid.UUID) *PriceUpdateOne {
+	mutation := newPriceMutation(c.config, OpUpdateOne, withPriceID(id))
+	return &PriceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Price.
+func (c *PriceClient) Delete() *PriceDelete {
+	mutation := newPriceMutation(c.config, OpDelete)
+	return &PriceDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PriceClient) DeleteOne(_m *Price) *PriceDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PriceClient) DeleteOneID(id uuid.UUID) *PriceDeleteOne {
+	builder := c.Delete().Where(price.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PriceDeleteOne{builder}
+}
+
+// Query returns a query builder for Price.
+func (c *PriceClient) Query() *PriceQuery {
+	return &PriceQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePrice},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Price entity by its id.
+func (c *PriceClient) Get(ctx context.Context, id uuid.UUID) (*Price, error) {
+	return c.Query().Where(price.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PriceClient) GetX(ctx context.Context, id uuid.UUID) *Price {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryResourceGroup queries the resource_group edge of a Price.
+func (c *PriceClient) QueryResourceGroup(_m *Price) *ResourceGroupQuery {
+	query := (&ResourceGroupClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(price.Table, price.FieldID, id),
+			sqlgraph.To(resourcegroup.Table, resourcegroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, price.ResourceGroupTable, price.ResourceGroupColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDeployment queries the deployment edge of a Price.
+func (c *PriceClient) QueryDeployment(_m *Price) *DeploymentQuery {
+	query := (&DeploymentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(price.Table, price.FieldID, id),
+			sqlgraph.To(deployment.Table, deployment.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, price.DeploymentTable, price.DeploymentColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryCreator queries the creator edge of a Price.
+func (c *PriceClient) QueryCreator(_m *Price) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(price.Table, price.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, price.CreatorTable, price.CreatorColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *PriceClient) Hooks() []Hook {
+	return c.hooks.Price
+}
+
+// Interceptors returns the client interceptors.
+func (c *PriceClient) Interceptors() []Interceptor {
+	inters := c.inters.Price
+	return append(inters[:len(inters):len(inters)], price.Interceptors[:]...)
+}
+
+func (c *PriceClient) mutate(ctx context.Context, m *PriceMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PriceCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PriceUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PriceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PriceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Price mutation op: %q", m.Op())
+	}
+}
+
 // ProjectClient is a client for the Project schema.
 type ProjectClient struct {
 	config
@@ -13524,31 +13904,32 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 type (
 	hooks struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
-		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
-		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
-		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
-		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
-		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
-		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
-		User, Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
+		Budget, Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn,
+		ChatVote, ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey,
+		DeploymentReplica, DeploymentRevision, Device, Domain, ExternalIdentity, Fence,
+		GroupGrant, IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image,
+		ImageBuild, ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair,
+		LoginAttempt, LoginSession, Membership, ObjectStorage, PolicyAttachment, Price,
+		Project, QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
+		ResourcePreset, Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk,
+		Session, SessionArray, SessionDependency, SessionEvent, SessionGroup,
+		SessionMount, SessionNetwork, SessionTemplate, ShareWeight, SlotType,
+		StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket, Volume,
+		VolumeGrant []ent.Hook
 	}
 	inters struct {
 		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
-		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
-		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
-		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
-		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
-		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
-		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
-		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
-		User, Vfolder, VfolderShare, VfolderTicket, Volume,
+		Budget, Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn,
+		ChatVote, ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey,
+		DeploymentReplica, DeploymentRevision, Device, Domain, ExternalIdentity, Fence,
+		GroupGrant, IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image,
+		ImageBuild, ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair,
+		LoginAttempt, LoginSession, Membership, ObjectStorage, PolicyAttachment, Price,
+		Project, QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
+		ResourcePreset, Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk,
+		Session, SessionArray, SessionDependency, SessionEvent, SessionGroup,
+		SessionMount, SessionNetwork, SessionTemplate, ShareWeight, SlotType,
+		StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket, Volume,
 		VolumeGrant []ent.Interceptor
 	}
 )

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatcontent"
@@ -54,6 +55,7 @@ import (
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
@@ -152,6 +154,7 @@ func checkColumn(t, c string) error {
 			appport.Table:            appport.ValidColumn,
 			appshare.Table:           appshare.ValidColumn,
 			auditentry.Table:         auditentry.ValidColumn,
+			budget.Table:             budget.ValidColumn,
 			chat.Table:               chat.ValidColumn,
 			chatanswer.Table:         chatanswer.ValidColumn,
 			chatcontent.Table:        chatcontent.ValidColumn,
@@ -187,6 +190,7 @@ func checkColumn(t, c string) error {
 			membership.Table:         membership.ValidColumn,
 			objectstorage.Table:      objectstorage.ValidColumn,
 			policyattachment.Table:   policyattachment.ValidColumn,
+			price.Table:              price.ValidColumn,
 			project.Table:            project.ValidColumn,
 			quotascope.Table:         quotascope.ValidColumn,
 			recoverycode.Table:       recoverycode.ValidColumn,

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatcontent"
@@ -55,6 +56,7 @@ import (
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/quotascope"
 	"github.com/berthhq/berth/ent/recoverycode"
@@ -111,6 +113,7 @@ const (
 	TypeAppPort            = "AppPort"
 	TypeAppShare           = "AppShare"
 	TypeAuditEntry         = "AuditEntry"
+	TypeBudget             = "Budget"
 	TypeChat               = "Chat"
 	TypeChatAnswer         = "ChatAnswer"
 	TypeChatContent        = "ChatContent"
@@ -146,6 +149,7 @@ const (
 	TypeMembership         = "Membership"
 	TypeObjectStorage      = "ObjectStorage"
 	TypePolicyAttachment   = "PolicyAttachment"
+	TypePrice              = "Price"
 	TypeProject            = "Project"
 	TypeQuotaScope         = "QuotaScope"
 	TypeRecoveryCode       = "RecoveryCode"
@@ -7459,6 +7463,1358 @@ func (m *AuditEntryMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *AuditEntryMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown AuditEntry edge %s", name)
+}
+
+// BudgetMutation represents an operation that mutates the Budget nodes in the graph.
+type BudgetMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	period         *budget.Period
+	starts_at      *time.Time
+	ends_at        *time.Time
+	time_zone      *string
+	soft_micros    *int64
+	addsoft_micros *int64
+	hard_micros    *int64
+	addhard_micros *int64
+	at_hard        *budget.AtHard
+	soft_reached   *time.Time
+	hard_reached   *time.Time
+	clearedFields  map[string]struct{}
+	domain         *uuid.UUID
+	cleareddomain  bool
+	project        *uuid.UUID
+	clearedproject bool
+	user           *uuid.UUID
+	cleareduser    bool
+	done           bool
+	oldValue       func(context.Context) (*Budget, error)
+	predicates     []predicate.Budget
+}
+
+var _ ent.Mutation = (*BudgetMutation)(nil)
+
+// budgetOption allows management of the mutation configuration using functional options.
+type budgetOption func(*BudgetMutation)
+
+// newBudgetMutation creates new mutation for the Budget entity.
+func newBudgetMutation(c config, op Op, opts ...budgetOption) *BudgetMutation {
+	m := &BudgetMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeBudget,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withBudgetID sets the ID field of the mutation.
+func withBudgetID(id uuid.UUID) budgetOption {
+	return func(m *BudgetMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Budget
+		)
+		m.oldValue = func(ctx context.Context) (*Budget, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Budget.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withBudget sets the old Budget of the mutation.
+func withBudget(node *Budget) budgetOption {
+	return func(m *BudgetMutation) {
+		m.oldValue = func(context.Context) (*Budget, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m BudgetMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m BudgetMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Budget entities.
+func (m *BudgetMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *BudgetMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *BudgetMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Budget.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *BudgetMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *BudgetMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *BudgetMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetPeriod sets the "period" field.
+func (m *BudgetMutation) SetPeriod(b budget.Period) {
+	m.period = &b
+}
+
+// Period returns the value of the "period" field in the mutation.
+func (m *BudgetMutation) Period() (r budget.Period, exists bool) {
+	v := m.period
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPeriod returns the old "period" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldPeriod(ctx context.Context) (v budget.Period, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPeriod is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPeriod requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPeriod: %w", err)
+	}
+	return oldValue.Period, nil
+}
+
+// ResetPeriod resets all changes to the "period" field.
+func (m *BudgetMutation) ResetPeriod() {
+	m.period = nil
+}
+
+// SetStartsAt sets the "starts_at" field.
+func (m *BudgetMutation) SetStartsAt(t time.Time) {
+	m.starts_at = &t
+}
+
+// StartsAt returns the value of the "starts_at" field in the mutation.
+func (m *BudgetMutation) StartsAt() (r time.Time, exists bool) {
+	v := m.starts_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStartsAt returns the old "starts_at" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldStartsAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStartsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStartsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStartsAt: %w", err)
+	}
+	return oldValue.StartsAt, nil
+}
+
+// ResetStartsAt resets all changes to the "starts_at" field.
+func (m *BudgetMutation) ResetStartsAt() {
+	m.starts_at = nil
+}
+
+// SetEndsAt sets the "ends_at" field.
+func (m *BudgetMutation) SetEndsAt(t time.Time) {
+	m.ends_at = &t
+}
+
+// EndsAt returns the value of the "ends_at" field in the mutation.
+func (m *BudgetMutation) EndsAt() (r time.Time, exists bool) {
+	v := m.ends_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndsAt returns the old "ends_at" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldEndsAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndsAt: %w", err)
+	}
+	return oldValue.EndsAt, nil
+}
+
+// ClearEndsAt clears the value of the "ends_at" field.
+func (m *BudgetMutation) ClearEndsAt() {
+	m.ends_at = nil
+	m.clearedFields[budget.FieldEndsAt] = struct{}{}
+}
+
+// EndsAtCleared returns if the "ends_at" field was cleared in this mutation.
+func (m *BudgetMutation) EndsAtCleared() bool {
+	_, ok := m.clearedFields[budget.FieldEndsAt]
+	return ok
+}
+
+// ResetEndsAt resets all changes to the "ends_at" field.
+func (m *BudgetMutation) ResetEndsAt() {
+	m.ends_at = nil
+	delete(m.clearedFields, budget.FieldEndsAt)
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (m *BudgetMutation) SetTimeZone(s string) {
+	m.time_zone = &s
+}
+
+// TimeZone returns the value of the "time_zone" field in the mutation.
+func (m *BudgetMutation) TimeZone() (r string, exists bool) {
+	v := m.time_zone
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTimeZone returns the old "time_zone" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldTimeZone(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTimeZone is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTimeZone requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTimeZone: %w", err)
+	}
+	return oldValue.TimeZone, nil
+}
+
+// ResetTimeZone resets all changes to the "time_zone" field.
+func (m *BudgetMutation) ResetTimeZone() {
+	m.time_zone = nil
+}
+
+// SetSoftMicros sets the "soft_micros" field.
+func (m *BudgetMutation) SetSoftMicros(i int64) {
+	m.soft_micros = &i
+	m.addsoft_micros = nil
+}
+
+// SoftMicros returns the value of the "soft_micros" field in the mutation.
+func (m *BudgetMutation) SoftMicros() (r int64, exists bool) {
+	v := m.soft_micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSoftMicros returns the old "soft_micros" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldSoftMicros(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSoftMicros is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSoftMicros requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSoftMicros: %w", err)
+	}
+	return oldValue.SoftMicros, nil
+}
+
+// AddSoftMicros adds i to the "soft_micros" field.
+func (m *BudgetMutation) AddSoftMicros(i int64) {
+	if m.addsoft_micros != nil {
+		*m.addsoft_micros += i
+	} else {
+		m.addsoft_micros = &i
+	}
+}
+
+// AddedSoftMicros returns the value that was added to the "soft_micros" field in this mutation.
+func (m *BudgetMutation) AddedSoftMicros() (r int64, exists bool) {
+	v := m.addsoft_micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearSoftMicros clears the value of the "soft_micros" field.
+func (m *BudgetMutation) ClearSoftMicros() {
+	m.soft_micros = nil
+	m.addsoft_micros = nil
+	m.clearedFields[budget.FieldSoftMicros] = struct{}{}
+}
+
+// SoftMicrosCleared returns if the "soft_micros" field was cleared in this mutation.
+func (m *BudgetMutation) SoftMicrosCleared() bool {
+	_, ok := m.clearedFields[budget.FieldSoftMicros]
+	return ok
+}
+
+// ResetSoftMicros resets all changes to the "soft_micros" field.
+func (m *BudgetMutation) ResetSoftMicros() {
+	m.soft_micros = nil
+	m.addsoft_micros = nil
+	delete(m.clearedFields, budget.FieldSoftMicros)
+}
+
+// SetHardMicros sets the "hard_micros" field.
+func (m *BudgetMutation) SetHardMicros(i int64) {
+	m.hard_micros = &i
+	m.addhard_micros = nil
+}
+
+// HardMicros returns the value of the "hard_micros" field in the mutation.
+func (m *BudgetMutation) HardMicros() (r int64, exists bool) {
+	v := m.hard_micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHardMicros returns the old "hard_micros" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldHardMicros(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHardMicros is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHardMicros requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHardMicros: %w", err)
+	}
+	return oldValue.HardMicros, nil
+}
+
+// AddHardMicros adds i to the "hard_micros" field.
+func (m *BudgetMutation) AddHardMicros(i int64) {
+	if m.addhard_micros != nil {
+		*m.addhard_micros += i
+	} else {
+		m.addhard_micros = &i
+	}
+}
+
+// AddedHardMicros returns the value that was added to the "hard_micros" field in this mutation.
+func (m *BudgetMutation) AddedHardMicros() (r int64, exists bool) {
+	v := m.addhard_micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearHardMicros clears the value of the "hard_micros" field.
+func (m *BudgetMutation) ClearHardMicros() {
+	m.hard_micros = nil
+	m.addhard_micros = nil
+	m.clearedFields[budget.FieldHardMicros] = struct{}{}
+}
+
+// HardMicrosCleared returns if the "hard_micros" field was cleared in this mutation.
+func (m *BudgetMutation) HardMicrosCleared() bool {
+	_, ok := m.clearedFields[budget.FieldHardMicros]
+	return ok
+}
+
+// ResetHardMicros resets all changes to the "hard_micros" field.
+func (m *BudgetMutation) ResetHardMicros() {
+	m.hard_micros = nil
+	m.addhard_micros = nil
+	delete(m.clearedFields, budget.FieldHardMicros)
+}
+
+// SetAtHard sets the "at_hard" field.
+func (m *BudgetMutation) SetAtHard(bh budget.AtHard) {
+	m.at_hard = &bh
+}
+
+// AtHard returns the value of the "at_hard" field in the mutation.
+func (m *BudgetMutation) AtHard() (r budget.AtHard, exists bool) {
+	v := m.at_hard
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAtHard returns the old "at_hard" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldAtHard(ctx context.Context) (v budget.AtHard, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAtHard is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAtHard requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAtHard: %w", err)
+	}
+	return oldValue.AtHard, nil
+}
+
+// ResetAtHard resets all changes to the "at_hard" field.
+func (m *BudgetMutation) ResetAtHard() {
+	m.at_hard = nil
+}
+
+// SetSoftReached sets the "soft_reached" field.
+func (m *BudgetMutation) SetSoftReached(t time.Time) {
+	m.soft_reached = &t
+}
+
+// SoftReached returns the value of the "soft_reached" field in the mutation.
+func (m *BudgetMutation) SoftReached() (r time.Time, exists bool) {
+	v := m.soft_reached
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSoftReached returns the old "soft_reached" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldSoftReached(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSoftReached is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSoftReached requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSoftReached: %w", err)
+	}
+	return oldValue.SoftReached, nil
+}
+
+// ClearSoftReached clears the value of the "soft_reached" field.
+func (m *BudgetMutation) ClearSoftReached() {
+	m.soft_reached = nil
+	m.clearedFields[budget.FieldSoftReached] = struct{}{}
+}
+
+// SoftReachedCleared returns if the "soft_reached" field was cleared in this mutation.
+func (m *BudgetMutation) SoftReachedCleared() bool {
+	_, ok := m.clearedFields[budget.FieldSoftReached]
+	return ok
+}
+
+// ResetSoftReached resets all changes to the "soft_reached" field.
+func (m *BudgetMutation) ResetSoftReached() {
+	m.soft_reached = nil
+	delete(m.clearedFields, budget.FieldSoftReached)
+}
+
+// SetHardReached sets the "hard_reached" field.
+func (m *BudgetMutation) SetHardReached(t time.Time) {
+	m.hard_reached = &t
+}
+
+// HardReached returns the value of the "hard_reached" field in the mutation.
+func (m *BudgetMutation) HardReached() (r time.Time, exists bool) {
+	v := m.hard_reached
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHardReached returns the old "hard_reached" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldHardReached(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHardReached is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHardReached requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHardReached: %w", err)
+	}
+	return oldValue.HardReached, nil
+}
+
+// ClearHardReached clears the value of the "hard_reached" field.
+func (m *BudgetMutation) ClearHardReached() {
+	m.hard_reached = nil
+	m.clearedFields[budget.FieldHardReached] = struct{}{}
+}
+
+// HardReachedCleared returns if the "hard_reached" field was cleared in this mutation.
+func (m *BudgetMutation) HardReachedCleared() bool {
+	_, ok := m.clearedFields[budget.FieldHardReached]
+	return ok
+}
+
+// ResetHardReached resets all changes to the "hard_reached" field.
+func (m *BudgetMutation) ResetHardReached() {
+	m.hard_reached = nil
+	delete(m.clearedFields, budget.FieldHardReached)
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *BudgetMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *BudgetMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *BudgetMutation) ClearDomainID() {
+	m.domain = nil
+	m.clearedFields[budget.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *BudgetMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[budget.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *BudgetMutation) ResetDomainID() {
+	m.domain = nil
+	delete(m.clearedFields, budget.FieldDomainID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *BudgetMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *BudgetMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *BudgetMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[budget.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *BudgetMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[budget.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *BudgetMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, budget.FieldProjectID)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *BudgetMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *BudgetMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *BudgetMutation) ClearUserID() {
+	m.user = nil
+	m.clearedFields[budget.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *BudgetMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[budget.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *BudgetMutation) ResetUserID() {
+	m.user = nil
+	delete(m.clearedFields, budget.FieldUserID)
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *BudgetMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[budget.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *BudgetMutation) DomainCleared() bool {
+	return m.DomainIDCleared() || m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *BudgetMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *BudgetMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *BudgetMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[budget.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *BudgetMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *BudgetMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *BudgetMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *BudgetMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[budget.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *BudgetMutation) UserCleared() bool {
+	return m.UserIDCleared() || m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *BudgetMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *BudgetMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// Where appends a list predicates to the BudgetMutation builder.
+func (m *BudgetMutation) Where(ps ...predicate.Budget) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the BudgetMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *BudgetMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Budget, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *BudgetMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *BudgetMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Budget).
+func (m *BudgetMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *BudgetMutation) Fields() []string {
+	fields := make([]string, 0, 13)
+	if m.created_at != nil {
+		fields = append(fields, budget.FieldCreatedAt)
+	}
+	if m.period != nil {
+		fields = append(fields, budget.FieldPeriod)
+	}
+	if m.starts_at != nil {
+		fields = append(fields, budget.FieldStartsAt)
+	}
+	if m.ends_at != nil {
+		fields = append(fields, budget.FieldEndsAt)
+	}
+	if m.time_zone != nil {
+		fields = append(fields, budget.FieldTimeZone)
+	}
+	if m.soft_micros != nil {
+		fields = append(fields, budget.FieldSoftMicros)
+	}
+	if m.hard_micros != nil {
+		fields = append(fields, budget.FieldHardMicros)
+	}
+	if m.at_hard != nil {
+		fields = append(fields, budget.FieldAtHard)
+	}
+	if m.soft_reached != nil {
+		fields = append(fields, budget.FieldSoftReached)
+	}
+	if m.hard_reached != nil {
+		fields = append(fields, budget.FieldHardReached)
+	}
+	if m.domain != nil {
+		fields = append(fields, budget.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, budget.FieldProjectID)
+	}
+	if m.user != nil {
+		fields = append(fields, budget.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *BudgetMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case budget.FieldCreatedAt:
+		return m.CreatedAt()
+	case budget.FieldPeriod:
+		return m.Period()
+	case budget.FieldStartsAt:
+		return m.StartsAt()
+	case budget.FieldEndsAt:
+		return m.EndsAt()
+	case budget.FieldTimeZone:
+		return m.TimeZone()
+	case budget.FieldSoftMicros:
+		return m.SoftMicros()
+	case budget.FieldHardMicros:
+		return m.HardMicros()
+	case budget.FieldAtHard:
+		return m.AtHard()
+	case budget.FieldSoftReached:
+		return m.SoftReached()
+	case budget.FieldHardReached:
+		return m.HardReached()
+	case budget.FieldDomainID:
+		return m.DomainID()
+	case budget.FieldProjectID:
+		return m.ProjectID()
+	case budget.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *BudgetMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case budget.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case budget.FieldPeriod:
+		return m.OldPeriod(ctx)
+	case budget.FieldStartsAt:
+		return m.OldStartsAt(ctx)
+	case budget.FieldEndsAt:
+		return m.OldEndsAt(ctx)
+	case budget.FieldTimeZone:
+		return m.OldTimeZone(ctx)
+	case budget.FieldSoftMicros:
+		return m.OldSoftMicros(ctx)
+	case budget.FieldHardMicros:
+		return m.OldHardMicros(ctx)
+	case budget.FieldAtHard:
+		return m.OldAtHard(ctx)
+	case budget.FieldSoftReached:
+		return m.OldSoftReached(ctx)
+	case budget.FieldHardReached:
+		return m.OldHardReached(ctx)
+	case budget.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case budget.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case budget.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown Budget field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BudgetMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case budget.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case budget.FieldPeriod:
+		v, ok := value.(budget.Period)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPeriod(v)
+		return nil
+	case budget.FieldStartsAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStartsAt(v)
+		return nil
+	case budget.FieldEndsAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndsAt(v)
+		return nil
+	case budget.FieldTimeZone:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTimeZone(v)
+		return nil
+	case budget.FieldSoftMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSoftMicros(v)
+		return nil
+	case budget.FieldHardMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHardMicros(v)
+		return nil
+	case budget.FieldAtHard:
+		v, ok := value.(budget.AtHard)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAtHard(v)
+		return nil
+	case budget.FieldSoftReached:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSoftReached(v)
+		return nil
+	case budget.FieldHardReached:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHardReached(v)
+		return nil
+	case budget.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case budget.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case budget.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Budget field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *BudgetMutation) AddedFields() []string {
+	var fields []string
+	if m.addsoft_micros != nil {
+		fields = append(fields, budget.FieldSoftMicros)
+	}
+	if m.addhard_micros != nil {
+		fields = append(fields, budget.FieldHardMicros)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *BudgetMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case budget.FieldSoftMicros:
+		return m.AddedSoftMicros()
+	case budget.FieldHardMicros:
+		return m.AddedHardMicros()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BudgetMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case budget.FieldSoftMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSoftMicros(v)
+		return nil
+	case budget.FieldHardMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddHardMicros(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Budget numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *BudgetMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(budget.FieldEndsAt) {
+		fields = append(fields, budget.FieldEndsAt)
+	}
+	if m.FieldCleared(budget.FieldSoftMicros) {
+		fields = append(fields, budget.FieldSoftMicros)
+	}
+	if m.FieldCleared(budget.FieldHardMicros) {
+		fields = append(fields, budget.FieldHardMicros)
+	}
+	if m.FieldCleared(budget.FieldSoftReached) {
+		fields = append(fields, budget.FieldSoftReached)
+	}
+	if m.FieldCleared(budget.FieldHardReached) {
+		fields = append(fields, budget.FieldHardReached)
+	}
+	if m.FieldCleared(budget.FieldDomainID) {
+		fields = append(fields, budget.FieldDomainID)
+	}
+	if m.FieldCleared(budget.FieldProjectID) {
+		fields = append(fields, budget.FieldProjectID)
+	}
+	if m.FieldCleared(budget.FieldUserID) {
+		fields = append(fields, budget.FieldUserID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *BudgetMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *BudgetMutation) ClearField(name string) error {
+	switch name {
+	case budget.FieldEndsAt:
+		m.ClearEndsAt()
+		return nil
+	case budget.FieldSoftMicros:
+		m.ClearSoftMicros()
+		return nil
+	case budget.FieldHardMicros:
+		m.ClearHardMicros()
+		return nil
+	case budget.FieldSoftReached:
+		m.ClearSoftReached()
+		return nil
+	case budget.FieldHardReached:
+		m.ClearHardReached()
+		return nil
+	case budget.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case budget.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	case budget.FieldUserID:
+		m.ClearUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown Budget nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *BudgetMutation) ResetField(name string) error {
+	switch name {
+	case budget.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case budget.FieldPeriod:
+		m.ResetPeriod()
+		return nil
+	case budget.FieldStartsAt:
+		m.ResetStartsAt()
+		return nil
+	case budget.FieldEndsAt:
+		m.ResetEndsAt()
+		return nil
+	case budget.FieldTimeZone:
+		m.ResetTimeZone()
+		return nil
+	case budget.FieldSoftMicros:
+		m.ResetSoftMicros()
+		return nil
+	case budget.FieldHardMicros:
+		m.ResetHardMicros()
+		return nil
+	case budget.FieldAtHard:
+		m.ResetAtHard()
+		return nil
+	case budget.FieldSoftReached:
+		m.ResetSoftReached()
+		return nil
+	case budget.FieldHardReached:
+		m.ResetHardReached()
+		return nil
+	case budget.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case budget.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case budget.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown Budget field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *BudgetMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.domain != nil {
+		edges = append(edges, budget.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, budget.EdgeProject)
+	}
+	if m.user != nil {
+		edges = append(edges, budget.EdgeUser)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *BudgetMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case budget.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case budget.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case budget.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *BudgetMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *BudgetMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *BudgetMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.cleareddomain {
+		edges = append(edges, budget.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, budget.EdgeProject)
+	}
+	if m.cleareduser {
+		edges = append(edges, budget.EdgeUser)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *BudgetMutation) EdgeCleared(name string) bool {
+	switch name {
+	case budget.EdgeDomain:
+		return m.cleareddomain
+	case budget.EdgeProject:
+		return m.clearedproject
+	case budget.EdgeUser:
+		return m.cleareduser
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *BudgetMutation) ClearEdge(name string) error {
+	switch name {
+	case budget.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case budget.EdgeProject:
+		m.ClearProject()
+		return nil
+	case budget.EdgeUser:
+		m.ClearUser()
+		return nil
+	}
+	return fmt.Errorf("unknown Budget unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *BudgetMutation) ResetEdge(name string) error {
+	switch name {
+	case budget.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case budget.EdgeProject:
+		m.ResetProject()
+		return nil
+	case budget.EdgeUser:
+		m.ResetUser()
+		return nil
+	}
+	return fmt.Errorf("unknown Budget edge %s", name)
 }
 
 // ChatMutation represents an operation that mutates the Chat nodes in the graph.
@@ -45700,6 +47056,958 @@ func (m *PolicyAttachmentMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown PolicyAttachment edge %s", name)
+}
+
+// PriceMutation represents an operation that mutates the Price nodes in the graph.
+type PriceMutation struct {
+	config
+	op                    Op
+	typ                   string
+	id                    *uuid.UUID
+	created_at            *time.Time
+	kind                  *price.Kind
+	slot                  *string
+	micros                *int64
+	addmicros             *int64
+	valid_from            *time.Time
+	clearedFields         map[string]struct{}
+	resource_group        *uuid.UUID
+	clearedresource_group bool
+	deployment            *uuid.UUID
+	cleareddeployment     bool
+	creator               *uuid.UUID
+	clearedcreator        bool
+	done                  bool
+	oldValue              func(context.Context) (*Price, error)
+	predicates            []predicate.Price
+}
+
+var _ ent.Mutation = (*PriceMutation)(nil)
+
+// priceOption allows management of the mutation configuration using functional options.
+type priceOption func(*PriceMutation)
+
+// newPriceMutation creates new mutation for the Price entity.
+func newPriceMutation(c config, op Op, opts ...priceOption) *PriceMutation {
+	m := &PriceMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePrice,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPriceID sets the ID field of the mutation.
+func withPriceID(id uuid.UUID) priceOption {
+	return func(m *PriceMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Price
+		)
+		m.oldValue = func(ctx context.Context) (*Price, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Price.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPrice sets the old Price of the mutation.
+func withPrice(node *Price) priceOption {
+	return func(m *PriceMutation) {
+		m.oldValue = func(context.Context) (*Price, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PriceMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PriceMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Price entities.
+func (m *PriceMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PriceMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PriceMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Price.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *PriceMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *PriceMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *PriceMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *PriceMutation) SetKind(pr price.Kind) {
+	m.kind = &pr
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *PriceMutation) Kind() (r price.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldKind(ctx context.Context) (v price.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *PriceMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetSlot sets the "slot" field.
+func (m *PriceMutation) SetSlot(s string) {
+	m.slot = &s
+}
+
+// Slot returns the value of the "slot" field in the mutation.
+func (m *PriceMutation) Slot() (r string, exists bool) {
+	v := m.slot
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSlot returns the old "slot" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldSlot(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSlot is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSlot requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSlot: %w", err)
+	}
+	return oldValue.Slot, nil
+}
+
+// ResetSlot resets all changes to the "slot" field.
+func (m *PriceMutation) ResetSlot() {
+	m.slot = nil
+}
+
+// SetMicros sets the "micros" field.
+func (m *PriceMutation) SetMicros(i int64) {
+	m.micros = &i
+	m.addmicros = nil
+}
+
+// Micros returns the value of the "micros" field in the mutation.
+func (m *PriceMutation) Micros() (r int64, exists bool) {
+	v := m.micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMicros returns the old "micros" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldMicros(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMicros is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMicros requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMicros: %w", err)
+	}
+	return oldValue.Micros, nil
+}
+
+// AddMicros adds i to the "micros" field.
+func (m *PriceMutation) AddMicros(i int64) {
+	if m.addmicros != nil {
+		*m.addmicros += i
+	} else {
+		m.addmicros = &i
+	}
+}
+
+// AddedMicros returns the value that was added to the "micros" field in this mutation.
+func (m *PriceMutation) AddedMicros() (r int64, exists bool) {
+	v := m.addmicros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetMicros resets all changes to the "micros" field.
+func (m *PriceMutation) ResetMicros() {
+	m.micros = nil
+	m.addmicros = nil
+}
+
+// SetValidFrom sets the "valid_from" field.
+func (m *PriceMutation) SetValidFrom(t time.Time) {
+	m.valid_from = &t
+}
+
+// ValidFrom returns the value of the "valid_from" field in the mutation.
+func (m *PriceMutation) ValidFrom() (r time.Time, exists bool) {
+	v := m.valid_from
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValidFrom returns the old "valid_from" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldValidFrom(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValidFrom is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValidFrom requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValidFrom: %w", err)
+	}
+	return oldValue.ValidFrom, nil
+}
+
+// ResetValidFrom resets all changes to the "valid_from" field.
+func (m *PriceMutation) ResetValidFrom() {
+	m.valid_from = nil
+}
+
+// SetResourceGroupID sets the "resource_group_id" field.
+func (m *PriceMutation) SetResourceGroupID(u uuid.UUID) {
+	m.resource_group = &u
+}
+
+// ResourceGroupID returns the value of the "resource_group_id" field in the mutation.
+func (m *PriceMutation) ResourceGroupID() (r uuid.UUID, exists bool) {
+	v := m.resource_group
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceGroupID returns the old "resource_group_id" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldResourceGroupID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceGroupID: %w", err)
+	}
+	return oldValue.ResourceGroupID, nil
+}
+
+// ClearResourceGroupID clears the value of the "resource_group_id" field.
+func (m *PriceMutation) ClearResourceGroupID() {
+	m.resource_group = nil
+	m.clearedFields[price.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupIDCleared returns if the "resource_group_id" field was cleared in this mutation.
+func (m *PriceMutation) ResourceGroupIDCleared() bool {
+	_, ok := m.clearedFields[price.FieldResourceGroupID]
+	return ok
+}
+
+// ResetResourceGroupID resets all changes to the "resource_group_id" field.
+func (m *PriceMutation) ResetResourceGroupID() {
+	m.resource_group = nil
+	delete(m.clearedFields, price.FieldResourceGroupID)
+}
+
+// SetDeploymentID sets the "deployment_id" field.
+func (m *PriceMutation) SetDeploymentID(u uuid.UUID) {
+	m.deployment = &u
+}
+
+// DeploymentID returns the value of the "deployment_id" field in the mutation.
+func (m *PriceMutation) DeploymentID() (r uuid.UUID, exists bool) {
+	v := m.deployment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeploymentID returns the old "deployment_id" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldDeploymentID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeploymentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeploymentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeploymentID: %w", err)
+	}
+	return oldValue.DeploymentID, nil
+}
+
+// ClearDeploymentID clears the value of the "deployment_id" field.
+func (m *PriceMutation) ClearDeploymentID() {
+	m.deployment = nil
+	m.clearedFields[price.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentIDCleared returns if the "deployment_id" field was cleared in this mutation.
+func (m *PriceMutation) DeploymentIDCleared() bool {
+	_, ok := m.clearedFields[price.FieldDeploymentID]
+	return ok
+}
+
+// ResetDeploymentID resets all changes to the "deployment_id" field.
+func (m *PriceMutation) ResetDeploymentID() {
+	m.deployment = nil
+	delete(m.clearedFields, price.FieldDeploymentID)
+}
+
+// SetCreatorID sets the "creator_id" field.
+func (m *PriceMutation) SetCreatorID(u uuid.UUID) {
+	m.creator = &u
+}
+
+// CreatorID returns the value of the "creator_id" field in the mutation.
+func (m *PriceMutation) CreatorID() (r uuid.UUID, exists bool) {
+	v := m.creator
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatorID returns the old "creator_id" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldCreatorID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatorID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatorID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatorID: %w", err)
+	}
+	return oldValue.CreatorID, nil
+}
+
+// ClearCreatorID clears the value of the "creator_id" field.
+func (m *PriceMutation) ClearCreatorID() {
+	m.creator = nil
+	m.clearedFields[price.FieldCreatorID] = struct{}{}
+}
+
+// CreatorIDCleared returns if the "creator_id" field was cleared in this mutation.
+func (m *PriceMutation) CreatorIDCleared() bool {
+	_, ok := m.clearedFields[price.FieldCreatorID]
+	return ok
+}
+
+// ResetCreatorID resets all changes to the "creator_id" field.
+func (m *PriceMutation) ResetCreatorID() {
+	m.creator = nil
+	delete(m.clearedFields, price.FieldCreatorID)
+}
+
+// ClearResourceGroup clears the "resource_group" edge to the ResourceGroup entity.
+func (m *PriceMutation) ClearResourceGroup() {
+	m.clearedresource_group = true
+	m.clearedFields[price.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupCleared reports if the "resource_group" edge to the ResourceGroup entity was cleared.
+func (m *PriceMutation) ResourceGroupCleared() bool {
+	return m.ResourceGroupIDCleared() || m.clearedresource_group
+}
+
+// ResourceGroupIDs returns the "resource_group" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ResourceGroupID instead. It exists only for internal usage by the builders.
+func (m *PriceMutation) ResourceGroupIDs() (ids []uuid.UUID) {
+	if id := m.resource_group; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetResourceGroup resets all changes to the "resource_group" edge.
+func (m *PriceMutation) ResetResourceGroup() {
+	m.resource_group = nil
+	m.clearedresource_group = false
+}
+
+// ClearDeployment clears the "deployment" edge to the Deployment entity.
+func (m *PriceMutation) ClearDeployment() {
+	m.cleareddeployment = true
+	m.clearedFields[price.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentCleared reports if the "deployment" edge to the Deployment entity was cleared.
+func (m *PriceMutation) DeploymentCleared() bool {
+	return m.DeploymentIDCleared() || m.cleareddeployment
+}
+
+// DeploymentIDs returns the "deployment" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DeploymentID instead. It exists only for internal usage by the builders.
+func (m *PriceMutation) DeploymentIDs() (ids []uuid.UUID) {
+	if id := m.deployment; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDeployment resets all changes to the "deployment" edge.
+func (m *PriceMutation) ResetDeployment() {
+	m.deployment = nil
+	m.cleareddeployment = false
+}
+
+// ClearCreator clears the "creator" edge to the User entity.
+func (m *PriceMutation) ClearCreator() {
+	m.clearedcreator = true
+	m.clearedFields[price.FieldCreatorID] = struct{}{}
+}
+
+// CreatorCleared reports if the "creator" edge to the User entity was cleared.
+func (m *PriceMutation) CreatorCleared() bool {
+	return m.CreatorIDCleared() || m.clearedcreator
+}
+
+// CreatorIDs returns the "creator" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// CreatorID instead. It exists only for internal usage by the builders.
+func (m *PriceMutation) CreatorIDs() (ids []uuid.UUID) {
+	if id := m.creator; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetCreator resets all changes to the "creator" edge.
+func (m *PriceMutation) ResetCreator() {
+	m.creator = nil
+	m.clearedcreator = false
+}
+
+// Where appends a list predicates to the PriceMutation builder.
+func (m *PriceMutation) Where(ps ...predicate.Price) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PriceMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PriceMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Price, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PriceMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PriceMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Price).
+func (m *PriceMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PriceMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.created_at != nil {
+		fields = append(fields, price.FieldCreatedAt)
+	}
+	if m.kind != nil {
+		fields = append(fields, price.FieldKind)
+	}
+	if m.slot != nil {
+		fields = append(fields, price.FieldSlot)
+	}
+	if m.micros != nil {
+		fields = append(fields, price.FieldMicros)
+	}
+	if m.valid_from != nil {
+		fields = append(fields, price.FieldValidFrom)
+	}
+	if m.resource_group != nil {
+		fields = append(fields, price.FieldResourceGroupID)
+	}
+	if m.deployment != nil {
+		fields = append(fields, price.FieldDeploymentID)
+	}
+	if m.creator != nil {
+		fields = append(fields, price.FieldCreatorID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PriceMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case price.FieldCreatedAt:
+		return m.CreatedAt()
+	case price.FieldKind:
+		return m.Kind()
+	case price.FieldSlot:
+		return m.Slot()
+	case price.FieldMicros:
+		return m.Micros()
+	case price.FieldValidFrom:
+		return m.ValidFrom()
+	case price.FieldResourceGroupID:
+		return m.ResourceGroupID()
+	case price.FieldDeploymentID:
+		return m.DeploymentID()
+	case price.FieldCreatorID:
+		return m.CreatorID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PriceMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case price.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case price.FieldKind:
+		return m.OldKind(ctx)
+	case price.FieldSlot:
+		return m.OldSlot(ctx)
+	case price.FieldMicros:
+		return m.OldMicros(ctx)
+	case price.FieldValidFrom:
+		return m.OldValidFrom(ctx)
+	case price.FieldResourceGroupID:
+		return m.OldResourceGroupID(ctx)
+	case price.FieldDeploymentID:
+		return m.OldDeploymentID(ctx)
+	case price.FieldCreatorID:
+		return m.OldCreatorID(ctx)
+	}
+	return nil, fmt.Errorf("unknown Price field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PriceMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case price.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case price.FieldKind:
+		v, ok := value.(price.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case price.FieldSlot:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSlot(v)
+		return nil
+	case price.FieldMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMicros(v)
+		return nil
+	case price.FieldValidFrom:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValidFrom(v)
+		return nil
+	case price.FieldResourceGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceGroupID(v)
+		return nil
+	case price.FieldDeploymentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeploymentID(v)
+		return nil
+	case price.FieldCreatorID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatorID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Price field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PriceMutation) AddedFields() []string {
+	var fields []string
+	if m.addmicros != nil {
+		fields = append(fields, price.FieldMicros)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PriceMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case price.FieldMicros:
+		return m.AddedMicros()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PriceMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case price.FieldMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMicros(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Price numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PriceMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(price.FieldResourceGroupID) {
+		fields = append(fields, price.FieldResourceGroupID)
+	}
+	if m.FieldCleared(price.FieldDeploymentID) {
+		fields = append(fields, price.FieldDeploymentID)
+	}
+	if m.FieldCleared(price.FieldCreatorID) {
+		fields = append(fields, price.FieldCreatorID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PriceMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PriceMutation) ClearField(name string) error {
+	switch name {
+	case price.FieldResourceGroupID:
+		m.ClearResourceGroupID()
+		return nil
+	case price.FieldDeploymentID:
+		m.ClearDeploymentID()
+		return nil
+	case price.FieldCreatorID:
+		m.ClearCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown Price nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PriceMutation) ResetField(name string) error {
+	switch name {
+	case price.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case price.FieldKind:
+		m.ResetKind()
+		return nil
+	case price.FieldSlot:
+		m.ResetSlot()
+		return nil
+	case price.FieldMicros:
+		m.ResetMicros()
+		return nil
+	case price.FieldValidFrom:
+		m.ResetValidFrom()
+		return nil
+	case price.FieldResourceGroupID:
+		m.ResetResourceGroupID()
+		return nil
+	case price.FieldDeploymentID:
+		m.ResetDeploymentID()
+		return nil
+	case price.FieldCreatorID:
+		m.ResetCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown Price field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PriceMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.resource_group != nil {
+		edges = append(edges, price.EdgeResourceGroup)
+	}
+	if m.deployment != nil {
+		edges = append(edges, price.EdgeDeployment)
+	}
+	if m.creator != nil {
+		edges = append(edges, price.EdgeCreator)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PriceMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case price.EdgeResourceGroup:
+		if id := m.resource_group; id != nil {
+			return []ent.Value{*id}
+		}
+	case price.EdgeDeployment:
+		if id := m.deployment; id != nil {
+			return []ent.Value{*id}
+		}
+	case price.EdgeCreator:
+		if id := m.creator; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PriceMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PriceMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PriceMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.clearedresource_group {
+		edges = append(edges, price.EdgeResourceGroup)
+	}
+	if m.cleareddeployment {
+		edges = append(edges, price.EdgeDeployment)
+	}
+	if m.clearedcreator {
+		edges = append(edges, price.EdgeCreator)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PriceMutation) EdgeCleared(name string) bool {
+	switch name {
+	case price.EdgeResourceGroup:
+		return m.clearedresource_group
+	case price.EdgeDeployment:
+		return m.cleareddeployment
+	case price.EdgeCreator:
+		return m.clearedcreator
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PriceMutation) ClearEdge(name string) error {
+	switch name {
+	case price.EdgeResourceGroup:
+		m.ClearResourceGroup()
+		return nil
+	case price.EdgeDeployment:
+		m.ClearDeployment()
+		return nil
+	case price.EdgeCreator:
+		m.ClearCreator()
+		return nil
+	}
+	return fmt.Errorf("unknown Price unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PriceMutation) ResetEdge(name string) error {
+	switch name {
+	case price.EdgeResourceGroup:
+		m.ResetResourceGroup()
+		return nil
+	case price.EdgeDeployment:
+		m.ResetDeployment()
+		return nil
+	case price.EdgeCreator:
+		m.ResetCreator()
+		return nil
+	}
+	return fmt.Errorf("unknown Price edge %s", name)
 }
 
 // ProjectMutation represents an operation that mutates the Project nodes in the graph.

@@ -28,6 +28,8 @@ type Tx struct {
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// Budget is the client for interacting with the Budget builders.
+	Budget *BudgetClient
 	// Chat is the client for interacting with the Chat builders.
 	Chat *ChatClient
 	// ChatAnswer is the client for interacting with the ChatAnswer builders.
@@ -98,6 +100,8 @@ type Tx struct {
 	ObjectStorage *ObjectStorageClient
 	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
 	PolicyAttachment *PolicyAttachmentClient
+	// Price is the client for interacting with the Price builders.
+	Price *PriceClient
 	// Project is the client for interacting with the Project builders.
 	Project *ProjectClient
 	// QuotaScope is the client for interacting with the QuotaScope builders.
@@ -298,6 +302,7 @@ func (tx *Tx) init() {
 	tx.AppPort = NewAppPortClient(tx.config)
 	tx.AppShare = NewAppShareClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
+	tx.Budget = NewBudgetClient(tx.config)
 	tx.Chat = NewChatClient(tx.config)
 	tx.ChatAnswer = NewChatAnswerClient(tx.config)
 	tx.ChatContent = NewChatContentClient(tx.config)
@@ -333,6 +338,7 @@ func (tx *Tx) init() {
 	tx.Membership = NewMembershipClient(tx.config)
 	tx.ObjectStorage = NewObjectStorageClient(tx.config)
 	tx.PolicyAttachment = NewPolicyAttachmentClient(tx.config)
+	tx.Price = NewPriceClient(tx.config)
 	tx.Project = NewProjectClient(tx.config)
 	tx.QuotaScope = NewQuotaScopeClient(tx.config)
 	tx.RecoveryCode = NewRecoveryCodeClient(tx.config)

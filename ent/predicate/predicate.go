@@ -27,6 +27,9 @@ type AppShare func(*sql.Selector)
 // AuditEntry is the predicate function for auditentry builders.
 type AuditEntry func(*sql.Selector)
 
+// Budget is the predicate function for budget builders.
+type Budget func(*sql.Selector)
+
 // Chat is the predicate function for chat builders.
 type Chat func(*sql.Selector)
 
@@ -131,6 +134,9 @@ type ObjectStorage func(*sql.Selector)
 
 // PolicyAttachment is the predicate function for policyattachment builders.
 type PolicyAttachment func(*sql.Selector)
+
+// Price is the predicate function for price builders.
+type Price func(*sql.Selector)
 
 // Project is the predicate function for project builders.
 type Project func(*sql.Selector)
