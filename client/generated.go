@@ -489,6 +489,48 @@ type AuditEntry struct {
 	DurationUS int64  `json:"durationUs"`
 }
 
+// Budget is what the sessions of a user, project or domain can cost.
+type Budget struct {
+	ID     string `json:"id"`
+	Period Enum   `json:"period"`
+	// What was spent before does not count.
+	StartsAt time.Time `json:"startsAt"`
+	// Null: it does not end.
+	EndsAt *time.Time `json:"endsAt"`
+	// In which months begin, such as Europe/Berlin.
+	TimeZone string `json:"timeZone"`
+	// Reaching it is reported; null: no such limit. A decimal in the currency of the cluster, as all amounts here.
+	Soft *string `json:"soft"`
+	// Sessions that would exceed it are refused; null: no such limit.
+	Hard   *string `json:"hard"`
+	AtHard Enum    `json:"atHard"`
+	// Null if it is the budget of a project or user, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if it is the budget of a domain or user, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if it is the budget of a domain or project, or the viewer cannot see them.
+	User      *UserRef     `json:"user"`
+	CreatedAt time.Time    `json:"createdAt"`
+	Status    BudgetStatus `json:"status"`
+}
+
+// BudgetStatus is where a budget stands.
+type BudgetStatus struct {
+	// Beginning of the current period.
+	From time.Time `json:"from"`
+	// End of the current period; null: it does not end.
+	To    *time.Time `json:"to"`
+	Spent string     `json:"spent"`
+	// What pending and running sessions with a lifetime will still cost at the prices of now, until the end of their lifetime or of the period.
+	Promised string `json:"promised"`
+	// The mean of the last 7 days, or since the beginning of the budget if that is later.
+	PerDay string `json:"perDay"`
+	// When the soft limit is reached if that goes on; in the past if it was reached; null: not in this period, or no such limit.
+	SoftReachedAt *time.Time `json:"softReachedAt"`
+	// The same for the hard limit; null: not in this period, or no such limit.
+	HardReachedAt *time.Time `json:"hardReachedAt"`
+}
+
 // BuildCache includes the GraphQL fields of BuildCache requested by the fragment BuildCache.
 // The GraphQL type's documentation follows.
 //
@@ -611,6 +653,8 @@ type ChatAnswer struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// Null until then.
 	EndedAt *time.Time `json:"endedAt"`
+	// What its tokens cost at the prices of its end, rounded to six decimals; null before the end, without prices, if the engine did not report tokens, and in a blind chat before the vote.
+	Cost *string `json:"cost"`
 	// Null in a blind chat before the vote.
 	Model *ChatModel `json:"model"`
 	// Null before the end, and in a blind chat before the vote.
@@ -1292,6 +1336,10 @@ type DeleteAgentInput struct {
 	Expel bool `json:"expel,omitempty"`
 }
 
+type DeleteBudgetInput struct {
+	ID string `json:"id"`
+}
+
 type DeleteChatEndpointInput struct {
 	ID string `json:"id"`
 }
@@ -1345,6 +1393,10 @@ type DeleteOrphanInput struct {
 	Volume string `json:"volume"`
 	Scope  string `json:"scope"`
 	Folder string `json:"folder,omitempty"`
+}
+
+type DeletePriceInput struct {
+	ID string `json:"id"`
 }
 
 type DeleteProjectInput struct {
@@ -1458,6 +1510,8 @@ type Deployment struct {
 	Ready DeploymentReadyDeploymentReplicaConnection `json:"ready"`
 	// What the gateways measured in the last minute; null if none reports.
 	Load *DeploymentLoad `json:"load"`
+	// Null if neither the deployment nor all deployments have a price.
+	TokenPrices *TokenPrices `json:"tokenPrices"`
 }
 
 // DeploymentDetail is a deployment with its settings.
@@ -1533,8 +1587,10 @@ type __premarshalDeploymentDetail struct {
 
 	Ready DeploymentReadyDeploymentReplicaConnection `json:"ready"`
 
-	Load     *DeploymentLoad    `json:"load"`
-	Strategy DeploymentStrategy `json:"strategy"`
+	Load *DeploymentLoad `json:"load"`
+
+	TokenPrices *TokenPrices       `json:"tokenPrices"`
+	Strategy    DeploymentStrategy `json:"strategy"`
 
 	Scaling DeploymentScaling `json:"scaling"`
 }
@@ -1573,6 +1629,7 @@ func (v *DeploymentDetail) __premarshalJSON() (*__premarshalDeploymentDetail, er
 	retval.Traffic = v.Deployment.Traffic
 	retval.Ready = v.Deployment.Ready
 	retval.Load = v.Deployment.Load
+	retval.TokenPrices = v.Deployment.TokenPrices
 	return &retval, nil
 }
 
@@ -2163,6 +2220,8 @@ type DryRun struct {
 	Agents []Ref `json:"agents"`
 	// Why the session would wait, and which changes would let it start at once; null if it would not wait.
 	Pending *Advice `json:"pending"`
+	// What the session would cost in an hour at the prices of now, rounded to six decimals; null if no slot has a price, or it would be refused.
+	PricePerHour *string `json:"pricePerHour"`
 }
 
 // DryRunRefusalsRefusal includes the requested fields of the GraphQL type Refusal.
@@ -3515,6 +3574,24 @@ type Preset struct {
 	ResourceGroup *Ref `json:"resourceGroup"`
 }
 
+// Price is a price from a time on.
+type Price struct {
+	ID   string `json:"id"`
+	Kind Enum   `json:"kind"`
+	// Name of the slot; empty for prices of tokens.
+	Slot string `json:"slot"`
+	// In the currency of the cluster, for one unit and hour (memory: 1 GiB) or for 1,000 tokens, as an exact decimal.
+	Amount    string    `json:"amount"`
+	ValidFrom time.Time `json:"validFrom"`
+	// Applies to sessions of this group instead of the price for all groups; null for the price for all groups.
+	ResourceGroup *Ref `json:"resourceGroup"`
+	// Applies to tokens of this deployment instead of the price for all deployments; null for the price for all deployments.
+	Deployment *Ref `json:"deployment"`
+	// Null if they were deleted, or if the viewer cannot see them.
+	Creator   *UserRef  `json:"creator"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
 // Project is a project with the number of its members.
 type Project struct {
 	ID          string                                 `json:"id"`
@@ -4418,6 +4495,45 @@ type SessionTemplate struct {
 	Request SessionRequest `json:"request"`
 }
 
+type SetBudgetInput struct {
+	// Changes this budget. Default: a new one, for exactly one of domain, project and user.
+	ID string `json:"id,omitempty"`
+	// Default: it is not the budget of a domain.
+	Domain string `json:"domain,omitempty"`
+	// Default: it is not the budget of a project.
+	Project string `json:"project,omitempty"`
+	// Default: it is not the budget of a user.
+	User string `json:"user,omitempty"`
+	// Default: MONTH. Cannot be changed, as the next three.
+	Period Enum `json:"period,omitempty"`
+	// Default: now.
+	StartsAt *time.Time `json:"startsAt,omitempty"`
+	// Default: no end.
+	EndsAt *time.Time `json:"endsAt,omitempty"`
+	// Default: UTC.
+	TimeZone string `json:"timeZone,omitempty"`
+	// A decimal, or none. Default: none, or the limit stays. One limit is required.
+	Soft string `json:"soft,omitempty"`
+	// A decimal, or none. Default: none, or the limit stays.
+	Hard string `json:"hard,omitempty"`
+	// Default: KEEP, or the setting stays.
+	AtHard Enum `json:"atHard,omitempty"`
+}
+
+type SetPriceInput struct {
+	Kind Enum `json:"kind"`
+	// Required for SLOT_HOUR. Default: none.
+	Slot string `json:"slot,omitempty"`
+	// A decimal from 0 to 1,000,000,000 with at most six decimals.
+	Amount string `json:"amount"`
+	// Not in the past. Default: now.
+	ValidFrom *time.Time `json:"validFrom,omitempty"`
+	// For SLOT_HOUR. Default: all resource groups.
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+	// For tokens. Default: all deployments.
+	Deployment string `json:"deployment,omitempty"`
+}
+
 // Sets the limits of a user's or a project's scope, and creates the scope if it does not exist. limitBytes overrides the
 // policies of the owner, but not those of the domain; 0 allows nothing, null means the limit of the policies. For
 // limitInodes, null means unlimited. A volume accepts only the limits that are in its capabilities: quota-bytes,
@@ -4699,6 +4815,16 @@ type TimeSeries struct {
 	Mean    []float64 `json:"mean"`
 	Minimum []float64 `json:"minimum"`
 	Maximum []float64 `json:"maximum"`
+}
+
+// TokenPrices are what 1,000 tokens cost.
+type TokenPrices struct {
+	// Null: no price.
+	Input *string `json:"input"`
+	// Null: no price.
+	CachedInput *string `json:"cachedInput"`
+	// Null: no price.
+	Output *string `json:"output"`
 }
 
 // TOTPSecret is the secret that an authenticator app needs.
@@ -5178,6 +5304,10 @@ type UsageRow struct {
 	Slot string `json:"slot"`
 	// Amount times seconds, as an exact decimal in the slot's unit.
 	SlotSeconds string `json:"slotSeconds"`
+	// In the currency of the cluster, rounded to six decimals so that the rows of every grouping add up to the same; null if no price applied.
+	Cost *string `json:"cost"`
+	// The part of slotSeconds to which no price applied.
+	UnpricedSlotSeconds string `json:"unpricedSlotSeconds"`
 	// In the order of by.
 	Keys []UsageKey `json:"keys"`
 }
@@ -5734,6 +5864,11 @@ type __deleteAgentInput struct {
 	Input DeleteAgentInput `json:"input"`
 }
 
+// __deleteBudgetInput is used internally by genqlient
+type __deleteBudgetInput struct {
+	Input DeleteBudgetInput `json:"input"`
+}
+
 // __deleteBuildCacheInput is used internally by genqlient
 type __deleteBuildCacheInput struct {
 	Project string `json:"project"`
@@ -5792,6 +5927,11 @@ type __deleteObjectStorageInput struct {
 // __deleteOrphanInput is used internally by genqlient
 type __deleteOrphanInput struct {
 	Input DeleteOrphanInput `json:"input"`
+}
+
+// __deletePriceInput is used internally by genqlient
+type __deletePriceInput struct {
+	Input DeletePriceInput `json:"input"`
 }
 
 // __deleteProjectInput is used internally by genqlient
@@ -6010,6 +6150,14 @@ type __queryAuditEntriesInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __queryBudgetsInput is used internally by genqlient
+type __queryBudgetsInput struct {
+	Domain  string `json:"domain,omitempty"`
+	Project string `json:"project,omitempty"`
+	User    string `json:"user,omitempty"`
+	Mine    bool   `json:"mine"`
+}
+
 // __queryChatByIDInput is used internally by genqlient
 type __queryChatByIDInput struct {
 	ID string `json:"id"`
@@ -6224,6 +6372,11 @@ type __queryObjectsInput struct {
 	Path  string `json:"path,omitempty"`
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
+}
+
+// __queryPricesInput is used internally by genqlient
+type __queryPricesInput struct {
+	History bool `json:"history"`
 }
 
 // __queryProjectByNameInput is used internally by genqlient
@@ -6643,6 +6796,16 @@ type __sendChatPromptInput struct {
 // __sessionChangedInput is used internally by genqlient
 type __sessionChangedInput struct {
 	ID string `json:"id,omitempty"`
+}
+
+// __setBudgetInput is used internally by genqlient
+type __setBudgetInput struct {
+	Input SetBudgetInput `json:"input"`
+}
+
+// __setPriceInput is used internally by genqlient
+type __setPriceInput struct {
+	Input SetPriceInput `json:"input"`
 }
 
 // __setQuotaScopeInput is used internally by genqlient
@@ -7313,6 +7476,16 @@ type deleteAgentResponse struct {
 	Payload deleteAgentPayload `json:"payload"`
 }
 
+// deleteBudgetPayloadDeleteBudgetPayload includes the requested fields of the GraphQL type DeleteBudgetPayload.
+type deleteBudgetPayloadDeleteBudgetPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteBudgetResponse is returned by deleteBudget on success.
+type deleteBudgetResponse struct {
+	Payload deleteBudgetPayloadDeleteBudgetPayload `json:"payload"`
+}
+
 // deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload includes the requested fields of the GraphQL type DeleteBuildCachePayload.
 type deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload struct {
 	// Builds whose results were removed.
@@ -7448,6 +7621,17 @@ type deleteOrphanPayloadDeleteOrphanPayload struct {
 type deleteOrphanResponse struct {
 	// Permanently deletes an orphan, as a task.
 	Payload deleteOrphanPayloadDeleteOrphanPayload `json:"payload"`
+}
+
+// deletePricePayloadDeletePricePayload includes the requested fields of the GraphQL type DeletePricePayload.
+type deletePricePayloadDeletePricePayload struct {
+	ID string `json:"id"`
+}
+
+// deletePriceResponse is returned by deletePrice on success.
+type deletePriceResponse struct {
+	// Deletes a price that has not begun.
+	Payload deletePricePayloadDeletePricePayload `json:"payload"`
 }
 
 // deleteProjectPayloadDeleteProjectPayload includes the requested fields of the GraphQL type DeleteProjectPayload.
@@ -8176,6 +8360,20 @@ type queryAuditEntriesResponse struct {
 	AuditEntries queryAuditEntriesAuditEntriesAuditEntryConnection `json:"auditEntries"`
 }
 
+// queryBudgetsResponse is returned by queryBudgets on success.
+type queryBudgetsResponse struct {
+	// The server's version and its limits.
+	Server queryBudgetsServer `json:"server"`
+	// The budgets that the viewer can see: their own, those of their projects, and as an administrator those of their domain. At most 1,000.
+	Budgets []Budget `json:"budgets"`
+}
+
+// queryBudgetsServer includes the requested fields of the GraphQL type Server.
+type queryBudgetsServer struct {
+	// Of prices and budgets, such as EUR.
+	Currency string `json:"currency"`
+}
+
 // queryBuildCachesResponse is returned by queryBuildCaches on success.
 type queryBuildCachesResponse struct {
 	// The caches of the first 100 projects whose builds the viewer can see, by name.
@@ -8290,6 +8488,18 @@ type queryChatsResponse struct {
 // queryClusterResponse is returned by queryCluster on success.
 type queryClusterResponse struct {
 	Cluster Overview `json:"cluster"`
+}
+
+// queryCurrencyResponse is returned by queryCurrency on success.
+type queryCurrencyResponse struct {
+	// The server's version and its limits.
+	Server queryCurrencyServer `json:"server"`
+}
+
+// queryCurrencyServer includes the requested fields of the GraphQL type Server.
+type queryCurrencyServer struct {
+	// Of prices and budgets, such as EUR.
+	Currency string `json:"currency"`
 }
 
 // queryDeploymentEventsResponse is returned by queryDeploymentEvents on success.
@@ -8942,6 +9152,20 @@ type queryObjectsResponse struct {
 type queryOccupancyAuditResponse struct {
 	// Compares agents and database without changing anything.
 	OccupancyAudit OccupancyAudit `json:"occupancyAudit"`
+}
+
+// queryPricesResponse is returned by queryPrices on success.
+type queryPricesResponse struct {
+	// The server's version and its limits.
+	Server queryPricesServer `json:"server"`
+	// Prices that apply now or later, by what they are for, the latest first.
+	Prices []Price `json:"prices"`
+}
+
+// queryPricesServer includes the requested fields of the GraphQL type Server.
+type queryPricesServer struct {
+	// Of prices and budgets, such as EUR.
+	Currency string `json:"currency"`
 }
 
 // queryProjectByNameResponse is returned by queryProjectByName on success.
@@ -10146,6 +10370,28 @@ type sessionPending struct {
 	Pending *Advice `json:"pending"`
 }
 
+// setBudgetPayload includes the requested fields of the GraphQL type BudgetPayload.
+type setBudgetPayload struct {
+	Budget Budget `json:"budget"`
+}
+
+// setBudgetResponse is returned by setBudget on success.
+type setBudgetResponse struct {
+	// Superadmins can set every budget, and administrators of a domain those of its projects and users.
+	Payload setBudgetPayload `json:"payload"`
+}
+
+// setPricePayload includes the requested fields of the GraphQL type PricePayload.
+type setPricePayload struct {
+	Price Price `json:"price"`
+}
+
+// setPriceResponse is returned by setPrice on success.
+type setPriceResponse struct {
+	// Sets a price from now or from a later time on. The price until then stays, so that past costs never change.
+	Payload setPricePayload `json:"payload"`
+}
+
 // setQuotaScopePayload includes the requested fields of the GraphQL type QuotaScopePayload.
 type setQuotaScopePayload struct {
 	QuotaScope QuotaScope `json:"quotaScope"`
@@ -10712,6 +10958,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -10755,6 +11004,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -11878,6 +12132,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -11921,6 +12178,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -13648,6 +13910,40 @@ func deleteAgent(
 	return data_, err_
 }
 
+// The mutation executed by deleteBudget.
+const deleteBudget_Operation = `
+mutation DeleteBudget ($input: DeleteBudgetInput!) {
+	payload: deleteBudget(input: $input) {
+		id
+	}
+}
+`
+
+func deleteBudget(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteBudgetInput,
+) (data_ *deleteBudgetResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteBudget",
+		Query:  deleteBudget_Operation,
+		Variables: &__deleteBudgetInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteBudgetResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteBuildCache.
 const deleteBuildCache_Operation = `
 mutation DeleteBuildCache ($project: ID!) {
@@ -13803,6 +14099,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -13846,6 +14145,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -14179,6 +14483,40 @@ func deleteOrphan(
 	}
 
 	data_ = &deleteOrphanResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deletePrice.
+const deletePrice_Operation = `
+mutation DeletePrice ($input: DeletePriceInput!) {
+	payload: deletePrice(input: $input) {
+		id
+	}
+}
+`
+
+func deletePrice(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeletePriceInput,
+) (data_ *deletePriceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeletePrice",
+		Query:  deletePrice_Operation,
+		Variables: &__deletePriceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deletePriceResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -15616,6 +15954,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -15659,6 +16000,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -16392,6 +16738,84 @@ func queryAuditEntries(
 	return data_, err_
 }
 
+// The query executed by queryBudgets.
+const queryBudgets_Operation = `
+query Budgets ($domain: ID, $project: ID, $user: ID, $mine: Boolean!) {
+	server {
+		currency
+	}
+	budgets(domain: $domain, project: $project, user: $user, mine: $mine) {
+		... Budget
+	}
+}
+fragment Budget on Budget {
+	id
+	period
+	startsAt
+	endsAt
+	timeZone
+	soft
+	hard
+	atHard
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	createdAt
+	status {
+		... BudgetStatus
+	}
+}
+fragment BudgetStatus on BudgetStatus {
+	from
+	to
+	spent
+	promised
+	perDay
+	softReachedAt
+	hardReachedAt
+}
+`
+
+func queryBudgets(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	domain string,
+	project string,
+	user string,
+	mine bool,
+) (data_ *queryBudgetsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Budgets",
+		Query:  queryBudgets_Operation,
+		Variables: &__queryBudgetsInput{
+			Domain:  domain,
+			Project: project,
+			User:    user,
+			Mine:    mine,
+		},
+	}
+
+	data_ = &queryBudgetsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryBuildCaches.
 const queryBuildCaches_Operation = `
 query BuildCaches {
@@ -16588,6 +17012,7 @@ fragment ChatAnswer on ChatAnswer {
 	revision
 	createdAt
 	endedAt
+	cost
 	model {
 		... ChatModel
 	}
@@ -16774,6 +17199,36 @@ func queryCluster(
 	return data_, err_
 }
 
+// The query executed by queryCurrency.
+const queryCurrency_Operation = `
+query Currency {
+	server {
+		currency
+	}
+}
+`
+
+func queryCurrency(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryCurrencyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Currency",
+		Query:  queryCurrency_Operation,
+	}
+
+	data_ = &queryCurrencyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryDeployment.
 const queryDeployment_Operation = `
 query Deployment ($id: ID!) {
@@ -16824,6 +17279,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -16867,6 +17325,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -17270,6 +17733,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment pageInfo on PageInfo {
 	hasNextPage
@@ -17294,6 +17760,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
 	replica
@@ -17550,6 +18021,7 @@ fragment DryRun on DryRun {
 	pending {
 		... Advice
 	}
+	pricePerHour
 }
 fragment Advice on PendingReport {
 	... PendingReport
@@ -19248,6 +19720,63 @@ func queryOccupancyAudit(
 	}
 
 	data_ = &queryOccupancyAuditResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryPrices.
+const queryPrices_Operation = `
+query Prices ($history: Boolean!) {
+	server {
+		currency
+	}
+	prices(history: $history) {
+		... Price
+	}
+}
+fragment Price on Price {
+	id
+	kind
+	slot
+	amount
+	validFrom
+	resourceGroup {
+		id
+		name
+	}
+	deployment {
+		id
+		name
+	}
+	creator {
+		id
+		email
+	}
+	createdAt
+}
+`
+
+func queryPrices(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	history bool,
+) (data_ *queryPricesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Prices",
+		Query:  queryPrices_Operation,
+		Variables: &__queryPricesInput{
+			History: history,
+		},
+	}
+
+	data_ = &queryPricesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -22112,6 +22641,8 @@ query UsageReport ($input: UsageReportInput!) {
 fragment UsageRow on UsageRow {
 	slot
 	slotSeconds
+	cost
+	unpricedSlotSeconds
 	keys {
 		... UsageKey
 	}
@@ -23250,6 +23781,7 @@ fragment ChatAnswer on ChatAnswer {
 	revision
 	createdAt
 	endedAt
+	cost
 	model {
 		... ChatModel
 	}
@@ -24734,6 +25266,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -24777,6 +25312,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -25044,6 +25584,7 @@ fragment ChatAnswer on ChatAnswer {
 	revision
 	createdAt
 	endedAt
+	cost
 	model {
 		... ChatModel
 	}
@@ -25123,6 +25664,133 @@ fragment SessionState on Session {
 	}
 }
 `
+
+// The mutation executed by setBudget.
+const setBudget_Operation = `
+mutation SetBudget ($input: SetBudgetInput!) {
+	payload: setBudget(input: $input) {
+		budget {
+			... Budget
+		}
+	}
+}
+fragment Budget on Budget {
+	id
+	period
+	startsAt
+	endsAt
+	timeZone
+	soft
+	hard
+	atHard
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	createdAt
+	status {
+		... BudgetStatus
+	}
+}
+fragment BudgetStatus on BudgetStatus {
+	from
+	to
+	spent
+	promised
+	perDay
+	softReachedAt
+	hardReachedAt
+}
+`
+
+func setBudget(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SetBudgetInput,
+) (data_ *setBudgetResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetBudget",
+		Query:  setBudget_Operation,
+		Variables: &__setBudgetInput{
+			Input: input,
+		},
+	}
+
+	data_ = &setBudgetResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by setPrice.
+const setPrice_Operation = `
+mutation SetPrice ($input: SetPriceInput!) {
+	payload: setPrice(input: $input) {
+		price {
+			... Price
+		}
+	}
+}
+fragment Price on Price {
+	id
+	kind
+	slot
+	amount
+	validFrom
+	resourceGroup {
+		id
+		name
+	}
+	deployment {
+		id
+		name
+	}
+	creator {
+		id
+		email
+	}
+	createdAt
+}
+`
+
+func setPrice(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SetPriceInput,
+) (data_ *setPriceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetPrice",
+		Query:  setPrice_Operation,
+		Variables: &__setPriceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &setPriceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
 
 // The mutation executed by setQuotaScope.
 const setQuotaScope_Operation = `
@@ -26345,6 +27013,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -26388,6 +27059,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric

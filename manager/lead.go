@@ -59,6 +59,7 @@ func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, rec
 		m.deployments.Lead,
 		m.chats.Lead,
 		m.series.Lead,
+		func(ctx context.Context) { m.budgets.Lead(ctx, epoch, m.core.Sessions) },
 		m.audit.Lead,
 	)
 }

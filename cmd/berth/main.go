@@ -82,6 +82,7 @@ func commands(a *cli.App) []*cobra.Command {
 		audit.ActivityCommand(a),
 		usage.LimitsCommand(a),
 		usage.Command(a),
+		usage.BudgetCommand(a),
 		admin.Command(a),
 		api.Command(a),
 		api.VersionCommand(a),
