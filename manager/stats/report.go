@@ -180,12 +180,12 @@ func (in UsageReportInput) group(s *sql.Selector, buckets []bucket, grouped bool
 		}
 		keys = append(keys, "COALESCE(("+expr+")::text, '')")
 	}
-	of := "''"
+	of := "(''::text)"
 	if grouped {
 		of = "COALESCE((" + dimensions[ByResourceGroup] + ")::text, '')"
 	}
 	used := "SUM(allocations.amount::numeric * EXTRACT(EPOCH FROM (LEAST(COALESCE(allocations.freed_at, b.hi), b.hi) - GREATEST(allocations.created_at, b.lo)))::numeric)"
-	s.Select(s.C(allocation.FieldSlot), sql.As("b.part", "part"), sql.As(of, "price_group"),
+	s.Select(s.C(allocation.FieldSlot), sql.As("(b.part)", "part"), sql.As(of, "price_group"),
 		sql.As("concat_ws(E'\\t', "+strings.Join(keys, ", ")+")", "keys"), sql.As("("+used+")::text", "used")).
 		GroupBy(s.C(allocation.FieldSlot), "keys", "part", "price_group").OrderExpr(sql.Expr("keys, allocations.slot, b.part")).Limit(maxSums + 1)
 }
