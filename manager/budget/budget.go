@@ -144,13 +144,13 @@ func (s *Service) change(ctx context.Context, in SetBudgetInput) (*BudgetPayload
 		if err != nil {
 			return err
 		}
-		// A limit that was raised can be reached again.
-		up := tx.Budget.UpdateOne(now).ClearSoftMicros().ClearHardMicros().ClearSoftReached().ClearHardReached()
-		if soft != nil {
-			up.SetSoftMicros(*soft)
+		up := tx.Budget.UpdateOne(now)
+		// A limit that was changed can be reached again.
+		if in.Soft != nil {
+			set(soft, up.ClearSoftReached().ClearSoftMicros().SetSoftMicros)
 		}
-		if hard != nil {
-			up.SetHardMicros(*hard)
+		if in.Hard != nil {
+			set(hard, up.ClearHardReached().ClearHardMicros().SetHardMicros)
 		}
 		if in.AtHard != nil {
 			up.SetAtHard(*in.AtHard)
@@ -282,6 +282,13 @@ func (in *SetBudgetInput) limits(soft, hard *int64) (_, _ *int64, err error) {
 		return nil, nil, problem.Invalid("soft", "%s is above the hard limit of %s", price.Format(*soft), price.Format(*hard)).WithLimit(price.Format(*hard))
 	}
 	return soft, hard, nil
+}
+
+// set calls a setter with a limit, if there is one.
+func set(limit *int64, to func(int64) *ent.BudgetUpdateOne) {
+	if limit != nil {
+		to(*limit)
+	}
 }
 
 func first(list ...*uuid.UUID) uuid.UUID {

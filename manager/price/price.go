@@ -174,7 +174,7 @@ func (s *Service) DeletePrice(ctx context.Context, in DeletePriceInput) (*Delete
 // List returns the prices that the viewer can see: those that apply now or later or, with the
 // history, all.
 func (s *Service) List(ctx context.Context, history bool) ([]*ent.Price, error) {
-	all, err := s.client.Price.Query().Order(entprice.ByKind(), entprice.BySlot(), entprice.ByResourceGroupID(), entprice.ByDeploymentID(),
+	all, err := s.client.Price.Query().Order(entprice.ByKind(descending), entprice.BySlot(), entprice.ByResourceGroupID(), entprice.ByDeploymentID(),
 		entprice.ByValidFrom(descending), entprice.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read prices: %w", err)

@@ -22,13 +22,12 @@ export function BudgetState({ budget: b, currency }: { budget: Budget; currency:
 
 function Forecast({ budget: b }: { budget: Budget }) {
   const s = b.status;
-  const day = (at: string) => when(at);
   if (s.hardReachedAt !== null) {
     return Date.parse(s.hardReachedAt) <= Date.now() ? (
       <b className="tone-bad">{t("The limit is reached: sessions that cost something are refused.")}</b>
     ) : (
       <span className="tone-wait">
-        {t("At the rate of the last 7 days, the limit is reached at {{time}}.", { time: day(s.hardReachedAt) })}
+        {t("At the rate of the last 7 days, the limit is reached at {{time}}.", { time: when(s.hardReachedAt) })}
       </span>
     );
   }
@@ -37,7 +36,7 @@ function Forecast({ budget: b }: { budget: Budget }) {
       <span className="tone-wait">{t("The soft limit of {{amount}} is reached.", { amount: money(b.soft) })}</span>
     ) : (
       <span className="dim">
-        {t("At the rate of the last 7 days, the soft limit is reached at {{time}}.", { time: day(s.softReachedAt) })}
+        {t("At the rate of the last 7 days, the soft limit is reached at {{time}}.", { time: when(s.softReachedAt) })}
       </span>
     );
   }
