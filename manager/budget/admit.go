@@ -122,10 +122,12 @@ func (s *Service) refusal(a account, ask Ask, spent, promised, asked *big.Rat) e
 	}
 	when := ""
 	if a.period.to != nil {
-		when = " until " + a.period.to.Format(time.RFC3339)
+		when = " until " + a.period.to.UTC().Format("2006-01-02 15:04 UTC")
 	}
-	text := fmt.Sprintf("the budget of the %s allows %s %s%s: %s is spent and %s promised to sessions with a lifetime", scope,
-		price.Format(*a.budget.HardMicros), s.Currency, when, price.Rounded(spent), price.Rounded(promised))
+	text := fmt.Sprintf("the budget of the %s allows %s %s%s: %s is spent", scope, price.Format(*a.budget.HardMicros), s.Currency, when, price.Rounded(spent))
+	if promised.Sign() > 0 {
+		text += ", " + price.Rounded(promised) + " promised to sessions with a lifetime"
+	}
 	if asked.Sign() > 0 {
 		text += ", and this request costs " + price.Rounded(asked)
 	}
