@@ -23,6 +23,7 @@ func TestPages(t *testing.T) {
 		{"users, for an administrator", "people"},
 		{"policies, for an administrator", "rules"},
 		{"the scheduler", "scheduler"},
+		{"prices and budgets", "money"},
 		{"taken names, limits, unsaved changes", "folders"},
 		{"the files of a session", "files"},
 		{"templates, clones, restarts and arrays", "sessions"},

@@ -15,6 +15,7 @@ import (
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatendpoint"
@@ -46,6 +47,7 @@ import (
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -832,6 +834,177 @@ func newAuditEntryPaginateArgs(rv map[string]any) *auditentryPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*AuditEntryWhereInput); ok {
 		args.opts = append(args.opts, WithAuditEntryFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *BudgetQuery) CollectFields(ctx context.Context, satisfies ...string) (*BudgetQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *BudgetQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(budget.Columns))
+		selectedFields = []string{budget.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "domain":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DomainClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, domainImplementors)...); err != nil {
+				return err
+			}
+			_q.withDomain = query
+			if _, ok := fieldSeen[budget.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, budget.FieldDomainID)
+				fieldSeen[budget.FieldDomainID] = struct{}{}
+			}
+
+		case "project":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ProjectClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, projectImplementors)...); err != nil {
+				return err
+			}
+			_q.withProject = query
+			if _, ok := fieldSeen[budget.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, budget.FieldProjectID)
+				fieldSeen[budget.FieldProjectID] = struct{}{}
+			}
+
+		case "user":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withUser = query
+			if _, ok := fieldSeen[budget.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, budget.FieldUserID)
+				fieldSeen[budget.FieldUserID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[budget.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, budget.FieldCreatedAt)
+				fieldSeen[budget.FieldCreatedAt] = struct{}{}
+			}
+		case "period":
+			if _, ok := fieldSeen[budget.FieldPeriod]; !ok {
+				selectedFields = append(selectedFields, budget.FieldPeriod)
+				fieldSeen[budget.FieldPeriod] = struct{}{}
+			}
+		case "startsAt":
+			if _, ok := fieldSeen[budget.FieldStartsAt]; !ok {
+				selectedFields = append(selectedFields, budget.FieldStartsAt)
+				fieldSeen[budget.FieldStartsAt] = struct{}{}
+			}
+		case "endsAt":
+			if _, ok := fieldSeen[budget.FieldEndsAt]; !ok {
+				selectedFields = append(selectedFields, budget.FieldEndsAt)
+				fieldSeen[budget.FieldEndsAt] = struct{}{}
+			}
+		case "timeZone":
+			if _, ok := fieldSeen[budget.FieldTimeZone]; !ok {
+				selectedFields = append(selectedFields, budget.FieldTimeZone)
+				fieldSeen[budget.FieldTimeZone] = struct{}{}
+			}
+		case "atHard":
+			if _, ok := fieldSeen[budget.FieldAtHard]; !ok {
+				selectedFields = append(selectedFields, budget.FieldAtHard)
+				fieldSeen[budget.FieldAtHard] = struct{}{}
+			}
+		case "domainID":
+			if _, ok := fieldSeen[budget.FieldDomainID]; !ok {
+				selectedFields = append(selectedFields, budget.FieldDomainID)
+				fieldSeen[budget.FieldDomainID] = struct{}{}
+			}
+		case "projectID":
+			if _, ok := fieldSeen[budget.FieldProjectID]; !ok {
+				selectedFields = append(selectedFields, budget.FieldProjectID)
+				fieldSeen[budget.FieldProjectID] = struct{}{}
+			}
+		case "userID":
+			if _, ok := fieldSeen[budget.FieldUserID]; !ok {
+				selectedFields = append(selectedFields, budget.FieldUserID)
+				fieldSeen[budget.FieldUserID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type budgetPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []BudgetPaginateOption
+}
+
+func newBudgetPaginateArgs(rv map[string]any) *budgetPaginateArgs {
+	args := &budgetPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &BudgetOrder{Field: &BudgetOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithBudgetOrder(order))
+			}
+		case *BudgetOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithBudgetOrder(v))
+			}
+		}
 	}
 	return args
 }
@@ -6373,6 +6546,167 @@ func newPolicyAttachmentPaginateArgs(rv map[string]any) *policyattachmentPaginat
 		case *PolicyAttachmentOrder:
 			if v != nil {
 				args.opts = append(args.opts, WithPolicyAttachmentOrder(v))
+			}
+		}
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *PriceQuery) CollectFields(ctx context.Context, satisfies ...string) (*PriceQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *PriceQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(price.Columns))
+		selectedFields = []string{price.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+
+		case "resourceGroup":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&ResourceGroupClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, resourcegroupImplementors)...); err != nil {
+				return err
+			}
+			_q.withResourceGroup = query
+			if _, ok := fieldSeen[price.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, price.FieldResourceGroupID)
+				fieldSeen[price.FieldResourceGroupID] = struct{}{}
+			}
+
+		case "deployment":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&DeploymentClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, deploymentImplementors)...); err != nil {
+				return err
+			}
+			_q.withDeployment = query
+			if _, ok := fieldSeen[price.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, price.FieldDeploymentID)
+				fieldSeen[price.FieldDeploymentID] = struct{}{}
+			}
+
+		case "creator":
+			var (
+				alias = field.Alias
+				path  = append(path, alias)
+				query = (&UserClient{config: _q.config}).Query()
+			)
+			if err := query.collectField(ctx, oneNode, opCtx, field, path, mayAddCondition(satisfies, userImplementors)...); err != nil {
+				return err
+			}
+			_q.withCreator = query
+			if _, ok := fieldSeen[price.FieldCreatorID]; !ok {
+				selectedFields = append(selectedFields, price.FieldCreatorID)
+				fieldSeen[price.FieldCreatorID] = struct{}{}
+			}
+		case "createdAt":
+			if _, ok := fieldSeen[price.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, price.FieldCreatedAt)
+				fieldSeen[price.FieldCreatedAt] = struct{}{}
+			}
+		case "kind":
+			if _, ok := fieldSeen[price.FieldKind]; !ok {
+				selectedFields = append(selectedFields, price.FieldKind)
+				fieldSeen[price.FieldKind] = struct{}{}
+			}
+		case "slot":
+			if _, ok := fieldSeen[price.FieldSlot]; !ok {
+				selectedFields = append(selectedFields, price.FieldSlot)
+				fieldSeen[price.FieldSlot] = struct{}{}
+			}
+		case "validFrom":
+			if _, ok := fieldSeen[price.FieldValidFrom]; !ok {
+				selectedFields = append(selectedFields, price.FieldValidFrom)
+				fieldSeen[price.FieldValidFrom] = struct{}{}
+			}
+		case "resourceGroupID":
+			if _, ok := fieldSeen[price.FieldResourceGroupID]; !ok {
+				selectedFields = append(selectedFields, price.FieldResourceGroupID)
+				fieldSeen[price.FieldResourceGroupID] = struct{}{}
+			}
+		case "deploymentID":
+			if _, ok := fieldSeen[price.FieldDeploymentID]; !ok {
+				selectedFields = append(selectedFields, price.FieldDeploymentID)
+				fieldSeen[price.FieldDeploymentID] = struct{}{}
+			}
+		case "creatorID":
+			if _, ok := fieldSeen[price.FieldCreatorID]; !ok {
+				selectedFields = append(selectedFields, price.FieldCreatorID)
+				fieldSeen[price.FieldCreatorID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type pricePaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []PricePaginateOption
+}
+
+func newPricePaginateArgs(rv map[string]any) *pricePaginateArgs {
+	args := &pricePaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case map[string]any:
+			var (
+				err1, err2 error
+				order      = &PriceOrder{Field: &PriceOrderField{}, Direction: entgql.OrderDirectionAsc}
+			)
+			if d, ok := v[directionField]; ok {
+				err1 = order.Direction.UnmarshalGQL(d)
+			}
+			if f, ok := v[fieldField]; ok {
+				err2 = order.Field.UnmarshalGQL(f)
+			}
+			if err1 == nil && err2 == nil {
+				args.opts = append(args.opts, WithPriceOrder(order))
+			}
+		case *PriceOrder:
+			if v != nil {
+				args.opts = append(args.opts, WithPriceOrder(v))
 			}
 		}
 	}

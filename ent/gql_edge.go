@@ -52,6 +52,30 @@ func (_m *Allocation) Device(ctx context.Context) (*Device, error) {
 	return result, err
 }
 
+func (_m *Budget) Domain(ctx context.Context) (*Domain, error) {
+	result, err := _m.Edges.DomainOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDomain().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *Budget) Project(ctx context.Context) (*Project, error) {
+	result, err := _m.Edges.ProjectOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryProject().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *Budget) User(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.UserOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryUser().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
 func (_m *Chat) Turns(
 	ctx context.Context, after *Cursor, first *int, before *Cursor, last *int, orderBy []*ChatTurnOrder, where *ChatTurnWhereInput,
 ) (*ChatTurnConnection, error) {
@@ -659,6 +683,30 @@ func (_m *PolicyAttachment) ResourceGroup(ctx context.Context) (*ResourceGroup, 
 	result, err := _m.Edges.ResourceGroupOrErr()
 	if IsNotLoaded(err) {
 		result, err = _m.QueryResourceGroup().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *Price) ResourceGroup(ctx context.Context) (*ResourceGroup, error) {
+	result, err := _m.Edges.ResourceGroupOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryResourceGroup().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *Price) Deployment(ctx context.Context) (*Deployment, error) {
+	result, err := _m.Edges.DeploymentOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryDeployment().Only(ctx)
+	}
+	return result, MaskNotFound(err)
+}
+
+func (_m *Price) Creator(ctx context.Context) (*User, error) {
+	result, err := _m.Edges.CreatorOrErr()
+	if IsNotLoaded(err) {
+		result, err = _m.QueryCreator().Only(ctx)
 	}
 	return result, MaskNotFound(err)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatendpoint"
@@ -44,6 +45,7 @@ import (
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -106,6 +108,11 @@ var auditentryImplementors = []string{"AuditEntry", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*AuditEntry) IsNode() {}
+
+var budgetImplementors = []string{"Budget", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Budget) IsNode() {}
 
 var chatImplementors = []string{"Chat", "Node"}
 
@@ -261,6 +268,11 @@ var policyattachmentImplementors = []string{"PolicyAttachment", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*PolicyAttachment) IsNode() {}
+
+var priceImplementors = []string{"Price", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Price) IsNode() {}
 
 var projectImplementors = []string{"Project", "Node"}
 
@@ -506,6 +518,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(auditentry.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, auditentryImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case budget.Table:
+		query := c.Budget.Query().
+			Where(budget.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, budgetImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -785,6 +806,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(policyattachment.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, policyattachmentImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case price.Table:
+		query := c.Price.Query().
+			Where(price.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, priceImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1191,6 +1221,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.AuditEntry.Query().
 			Where(auditentry.IDIn(ids...))
 		query, err := query.CollectFields(ctx, auditentryImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case budget.Table:
+		query := c.Budget.Query().
+			Where(budget.IDIn(ids...))
+		query, err := query.CollectFields(ctx, budgetImplementors...)
 		if err != nil {
 			return nil, err
 		}
@@ -1687,6 +1733,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.PolicyAttachment.Query().
 			Where(policyattachment.IDIn(ids...))
 		query, err := query.CollectFields(ctx, policyattachmentImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case price.Table:
+		query := c.Price.Query().
+			Where(price.IDIn(ids...))
+		query, err := query.CollectFields(ctx, priceImplementors...)
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatendpoint"
@@ -50,6 +51,7 @@ import (
 	"github.com/berthhq/berth/ent/membership"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -1735,6 +1737,302 @@ func (_m *AuditEntry) ToEdge(order *AuditEntryOrder) *AuditEntryEdge {
 		order = DefaultAuditEntryOrder
 	}
 	return &AuditEntryEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// BudgetEdge is the edge representation of Budget.
+type BudgetEdge struct {
+	Node   *Budget `json:"node"`
+	Cursor Cursor  `json:"cursor"`
+}
+
+// BudgetConnection is the connection containing edges to Budget.
+type BudgetConnection struct {
+	Edges      []*BudgetEdge `json:"edges"`
+	PageInfo   PageInfo      `json:"pageInfo"`
+	TotalCount int           `json:"totalCount"`
+}
+
+func (c *BudgetConnection) build(nodes []*Budget, pager *budgetPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Budget
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Budget {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Budget {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*BudgetEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &BudgetEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// BudgetPaginateOption enables pagination customization.
+type BudgetPaginateOption func(*budgetPager) error
+
+// WithBudgetOrder configures pagination ordering.
+func WithBudgetOrder(order *BudgetOrder) BudgetPaginateOption {
+	if order == nil {
+		order = DefaultBudgetOrder
+	}
+	o := *order
+	return func(pager *budgetPager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultBudgetOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithBudgetFilter configures pagination filter.
+func WithBudgetFilter(filter func(*BudgetQuery) (*BudgetQuery, error)) BudgetPaginateOption {
+	return func(pager *budgetPager) error {
+		if filter == nil {
+			return errors.New("BudgetQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type budgetPager struct {
+	reverse bool
+	order   *BudgetOrder
+	filter  func(*BudgetQuery) (*BudgetQuery, error)
+}
+
+func newBudgetPager(opts []BudgetPaginateOption, reverse bool) (*budgetPager, error) {
+	pager := &budgetPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultBudgetOrder
+	}
+	return pager, nil
+}
+
+func (p *budgetPager) applyFilter(query *BudgetQuery) (*BudgetQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *budgetPager) toCursor(_m *Budget) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *budgetPager) applyCursors(query *BudgetQuery, after, before *Cursor) (*BudgetQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultBudgetOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *budgetPager) applyOrder(query *BudgetQuery) *BudgetQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultBudgetOrder.Field {
+		query = query.Order(DefaultBudgetOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *budgetPager) orderExpr(query *BudgetQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultBudgetOrder.Field {
+			b.Comma().Ident(DefaultBudgetOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Budget.
+func (_m *BudgetQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...BudgetPaginateOption,
+) (*BudgetConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newBudgetPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &BudgetConnection{Edges: []*BudgetEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// BudgetOrderFieldCreatedAt orders Budget by created_at.
+	BudgetOrderFieldCreatedAt = &BudgetOrderField{
+		Value: func(_m *Budget) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: budget.FieldCreatedAt,
+		toTerm: budget.ByCreatedAt,
+		toCursor: func(_m *Budget) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f BudgetOrderField) String() string {
+	var str string
+	switch f.column {
+	case BudgetOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f BudgetOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *BudgetOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("BudgetOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *BudgetOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid BudgetOrderField", str)
+	}
+	return nil
+}
+
+// BudgetOrderField defines the ordering field of Budget.
+type BudgetOrderField struct {
+	// Value extracts the ordering value from the given Budget.
+	Value    func(*Budget) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) budget.OrderOption
+	toCursor func(*Budget) Cursor
+}
+
+// BudgetOrder defines the ordering of Budget.
+type BudgetOrder struct {
+	Direction OrderDirection    `json:"direction"`
+	Field     *BudgetOrderField `json:"field"`
+}
+
+// DefaultBudgetOrder is the default ordering of Budget.
+var DefaultBudgetOrder = &BudgetOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &BudgetOrderField{
+		Value: func(_m *Budget) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: budget.FieldID,
+		toTerm: budget.ByID,
+		toCursor: func(_m *Budget) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Budget into BudgetEdge.
+func (_m *Budget) ToEdge(order *BudgetOrder) *BudgetEdge {
+	if order == nil {
+		order = DefaultBudgetOrder
+	}
+	return &BudgetEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}
@@ -11807,6 +12105,302 @@ func (_m *PolicyAttachment) ToEdge(order *PolicyAttachmentOrder) *PolicyAttachme
 		order = DefaultPolicyAttachmentOrder
 	}
 	return &PolicyAttachmentEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// PriceEdge is the edge representation of Price.
+type PriceEdge struct {
+	Node   *Price `json:"node"`
+	Cursor Cursor `json:"cursor"`
+}
+
+// PriceConnection is the connection containing edges to Price.
+type PriceConnection struct {
+	Edges      []*PriceEdge `json:"edges"`
+	PageInfo   PageInfo     `json:"pageInfo"`
+	TotalCount int          `json:"totalCount"`
+}
+
+func (c *PriceConnection) build(nodes []*Price, pager *pricePager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Price
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Price {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Price {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*PriceEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &PriceEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// PricePaginateOption enables pagination customization.
+type PricePaginateOption func(*pricePager) error
+
+// WithPriceOrder configures pagination ordering.
+func WithPriceOrder(order *PriceOrder) PricePaginateOption {
+	if order == nil {
+		order = DefaultPriceOrder
+	}
+	o := *order
+	return func(pager *pricePager) error {
+		if err := o.Direction.Validate(); err != nil {
+			return err
+		}
+		if o.Field == nil {
+			o.Field = DefaultPriceOrder.Field
+		}
+		pager.order = &o
+		return nil
+	}
+}
+
+// WithPriceFilter configures pagination filter.
+func WithPriceFilter(filter func(*PriceQuery) (*PriceQuery, error)) PricePaginateOption {
+	return func(pager *pricePager) error {
+		if filter == nil {
+			return errors.New("PriceQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type pricePager struct {
+	reverse bool
+	order   *PriceOrder
+	filter  func(*PriceQuery) (*PriceQuery, error)
+}
+
+func newPricePager(opts []PricePaginateOption, reverse bool) (*pricePager, error) {
+	pager := &pricePager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	if pager.order == nil {
+		pager.order = DefaultPriceOrder
+	}
+	return pager, nil
+}
+
+func (p *pricePager) applyFilter(query *PriceQuery) (*PriceQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *pricePager) toCursor(_m *Price) Cursor {
+	return p.order.Field.toCursor(_m)
+}
+
+func (p *pricePager) applyCursors(query *PriceQuery, after, before *Cursor) (*PriceQuery, error) {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	for _, predicate := range entgql.CursorsPredicate(after, before, DefaultPriceOrder.Field.column, p.order.Field.column, direction) {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *pricePager) applyOrder(query *PriceQuery) *PriceQuery {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	query = query.Order(p.order.Field.toTerm(direction.OrderTermOption()))
+	if p.order.Field != DefaultPriceOrder.Field {
+		query = query.Order(DefaultPriceOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return query
+}
+
+func (p *pricePager) orderExpr(query *PriceQuery) sql.Querier {
+	direction := p.order.Direction
+	if p.reverse {
+		direction = direction.Reverse()
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(p.order.Field.column)
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		b.Ident(p.order.Field.column).Pad().WriteString(string(direction))
+		if p.order.Field != DefaultPriceOrder.Field {
+			b.Comma().Ident(DefaultPriceOrder.Field.column).Pad().WriteString(string(direction))
+		}
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Price.
+func (_m *PriceQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...PricePaginateOption,
+) (*PriceConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newPricePager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &PriceConnection{Edges: []*PriceEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// PriceOrderFieldCreatedAt orders Price by created_at.
+	PriceOrderFieldCreatedAt = &PriceOrderField{
+		Value: func(_m *Price) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: price.FieldCreatedAt,
+		toTerm: price.ByCreatedAt,
+		toCursor: func(_m *Price) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f PriceOrderField) String() string {
+	var str string
+	switch f.column {
+	case PriceOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f PriceOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *PriceOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("PriceOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *PriceOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid PriceOrderField", str)
+	}
+	return nil
+}
+
+// PriceOrderField defines the ordering field of Price.
+type PriceOrderField struct {
+	// Value extracts the ordering value from the given Price.
+	Value    func(*Price) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) price.OrderOption
+	toCursor func(*Price) Cursor
+}
+
+// PriceOrder defines the ordering of Price.
+type PriceOrder struct {
+	Direction OrderDirection   `json:"direction"`
+	Field     *PriceOrderField `json:"field"`
+}
+
+// DefaultPriceOrder is the default ordering of Price.
+var DefaultPriceOrder = &PriceOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &PriceOrderField{
+		Value: func(_m *Price) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: price.FieldID,
+		toTerm: price.ByID,
+		toCursor: func(_m *Price) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Price into PriceEdge.
+func (_m *Price) ToEdge(order *PriceOrder) *PriceEdge {
+	if order == nil {
+		order = DefaultPriceOrder
+	}
+	return &PriceEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	deploymentload "github.com/berthhq/berth/manager/deployment/load"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/price"
 	"github.com/berthhq/berth/manager/scheduler"
 	"github.com/berthhq/berth/manager/scheduler/plan"
 	msession "github.com/berthhq/berth/manager/session"
@@ -53,6 +54,7 @@ type loaderSet struct {
 	accessUsers         *bySelection[*ent.User]
 	accessProjects      *bySelection[*ent.Project]
 	stats               *loader[report.Stats]
+	prices              *loader[*price.Table] // one, with the zero key
 	usage               *loader[[]stats.UsageEntry]
 	uses                *loader[[]*ent.SessionUse]
 	activeUsers         *loader[bool]
@@ -129,6 +131,10 @@ func (r *Resolver) newLoaders() *loaderSet {
 		loads:            load(r, r.loadLoads),
 		arrays:           load(r, r.Sessions.ArrayCounts),
 		uses:             load(r, r.loadUses),
+		prices: load(r, func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*price.Table, error) {
+			t, err := price.Load(ctx, r.Client)
+			return map[uuid.UUID]*price.Table{uuid.Nil: t}, err
+		}),
 		usage: load(r, func(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID][]stats.UsageEntry, error) {
 			return stats.BySession(ctx, r.Client, ids)
 		}),

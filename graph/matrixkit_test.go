@@ -173,6 +173,10 @@ func (x *table) kit(u *ent.User, p *ent.Project, d *ent.Domain) kit {
 	k["PolicyAttachment"] = c.PolicyAttachment.Create().SetPolicy(pol).SetUser(u).SetWithinProject(p).SaveX(ctx).ID
 	k["PolicyAttachment+domain"] = c.PolicyAttachment.Create().SetPolicy(pol).SetDomain(d).SaveX(ctx).ID
 	k["PolicyAttachment+project"] = c.PolicyAttachment.Create().SetPolicy(pol).SetProject(p).SaveX(ctx).ID
+	k["Price"] = c.Price.Create().SetKind("input_tokens").SetMicros(1).SetValidFrom(time.Now()).SetCreator(u).SaveX(ctx).ID
+	k["Budget"] = c.Budget.Create().SetPeriod("month").SetStartsAt(time.Now()).SetSoftMicros(1_000_000_000_000).SetUser(u).SaveX(ctx).ID
+	k["Budget+project"] = c.Budget.Create().SetPeriod("month").SetStartsAt(time.Now()).SetSoftMicros(1_000_000_000_000).SetProject(p).SaveX(ctx).ID
+	k["Budget+domain"] = c.Budget.Create().SetPeriod("month").SetStartsAt(time.Now()).SetSoftMicros(1_000_000_000_000).SetDomain(d).SaveX(ctx).ID
 	token := c.AccessToken.Create().SetName(name).SetPrefix("x").SetHash(hash()).SetProject(p).SetUser(u).SaveX(ctx)
 	k["AccessToken"] = token.ID
 	k["Keypair"] = c.Keypair.Create().SetName(name).SetAccessKey(name).SetSecretSealed([]byte("-")).SetUser(u).SaveX(ctx).ID
@@ -209,6 +213,7 @@ func (x *table) machines(k kit, name string, u *ent.User, p *ent.Project, d *ent
 	k["ShareWeight+group"] = c.ShareWeight.Create().SetWeight(2).SetUser(u).SetResourceGroup(g).SaveX(ctx).ID
 	k["ShareWeight+project"] = c.ShareWeight.Create().SetWeight(2).SetProject(p).SaveX(ctx).ID
 	k["ShareWeight+domain"] = c.ShareWeight.Create().SetWeight(2).SetDomain(d).SaveX(ctx).ID
+	k["Price+group"] = c.Price.Create().SetKind("slot_hour").SetSlot("cpu").SetMicros(1).SetValidFrom(time.Now()).SetResourceGroup(g).SaveX(ctx).ID
 	k["IdleChecker"] = c.IdleChecker.Create().SetName(name).SetKind("memory").SetTimeout(3600).SetThresholds(map[string]float64{"cuda": 1}).SaveX(ctx).ID
 	k["IdleBinding"] = c.IdleBinding.Create().SetCheckerID(k["IdleChecker"]).SetProject(p).SaveX(ctx).ID
 	k["IdleBinding+group"] = c.IdleBinding.Create().SetCheckerID(k["IdleChecker"]).SetResourceGroup(g).SaveX(ctx).ID
@@ -275,6 +280,7 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 		SetKind("recipe").SetDockerfile("FROM i").SetDigest("-").SetBase("i").SetSessionID(k["Session"]).SetImageID(k["Image+own"]).SaveX(ctx).ID
 	k["Deployment"] = c.Deployment.Create().SetName(name).SetDomainID(d.ID).SetProject(p).SetOwner(u).SetWanted(1).SetCurrent(1).SetTarget(1).SetWeights(map[int]int{1: 100}).
 		SetStrategy([]byte(`{"Kind":"rolling","Steps":[10]}`)).SetScaling([]byte(`{"Max":1,"Targets":[{"Metric":"requests"}],"Schedules":[{"TimeZone":"UTC"}]}`)).SetProgress([]byte(`{}`)).SaveX(ctx).ID
+	k["Price+deployment"] = c.Price.Create().SetKind("output_tokens").SetMicros(1).SetValidFrom(time.Now()).SetDeploymentID(k["Deployment"]).SaveX(ctx).ID
 	k["Deployment+shared"] = c.Deployment.Create().SetName(name + "-shared").SetDomainID(d.ID).SetProject(p).SetOwner(u).SetWanted(1).SetCurrent(1).SetTarget(1).SetShared(true).
 		SetStrategy([]byte(`{}`)).SetScaling([]byte(`{}`)).SetProgress([]byte(`{}`)).SaveX(ctx).ID
 	for _, which := range []string{"", "+shared"} {

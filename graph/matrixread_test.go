@@ -489,7 +489,11 @@ func (x *table) narrowed(f *ast.FieldDefinition, arg, shown, args string) {
 			owner, _, _ := x.at(c, scope)
 			k := x.kits[owner.ID]
 			got := x.ask(c, f.Name, "query($id: ID) {"+e.query(args)+"}", managertest.Vars{"id": k[kind]}, nil)
-			if isNode(e.leaf) && len(got.leaves[""]) > 0 && !slices.Contains(got.leaves[""], k[e.leaf.Name].String()) {
+			one, ok := k[e.leaf.Name+"+"+arg] // of that object, if there are several
+			if !ok {
+				one = k[e.leaf.Name]
+			}
+			if isNode(e.leaf) && len(got.leaves[""]) > 0 && !slices.Contains(got.leaves[""], one.String()) {
 				got.leaves = nil // the list does not contain objects of that object
 			}
 			cells += got.verdict("")

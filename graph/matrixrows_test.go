@@ -297,7 +297,19 @@ var matrix = map[string]cell{
 	"deleteShareWeight": func(f *fixture) vars {
 		return vars{"id": f.Client.ShareWeight.Create().SetWeight(2).SetUser(f.owner).SetResourceGroup(f.group()).SaveX(f.System(f.t)).ID}
 	},
-	"deleteResourcePolicy": func(f *fixture) vars { return vars{"id": f.policy().ID} },
+	"setPrice": func(*fixture) vars { return vars{"slot": "cpu", "amount": "0.25"} },
+	"deletePrice": func(f *fixture) vars {
+		p := f.Client.Price.Create().SetKind("slot_hour").SetSlot("cpu").SetMicros(1).SetValidFrom(time.Now().Add(time.Hour))
+		return vars{"id": p.SaveX(f.System(f.t)).ID}
+	},
+	"setBudget": func(f *fixture) vars { return vars{"user": f.owner.ID, "hard": "1000000"} },
+	"setBudget of a project": func(f *fixture) vars {
+		return vars{"project": f.project.ID, "hard": "1000000"}
+	},
+	"setBudget of a domain": func(f *fixture) vars { return vars{"domain": f.domain.ID, "soft": "1000000"} },
+	"setBudget by id":       func(f *fixture) vars { return vars{"id": f.budget(), "soft": "1"} },
+	"deleteBudget":          func(f *fixture) vars { return vars{"id": f.budget()} },
+	"deleteResourcePolicy":  func(f *fixture) vars { return vars{"id": f.policy().ID} },
 	"detachResourcePolicy": func(f *fixture) vars {
 		a := f.Client.PolicyAttachment.Create().SetPolicy(f.policy()).SetProject(f.project)
 		return vars{"id": a.SaveX(f.System(f.t)).ID}
@@ -396,6 +408,12 @@ func (f *fixture) policy() *ent.ResourcePolicy {
 	p := f.Client.ResourcePolicy.Create().SetName(f.name()).SaveX(f.System(f.t))
 	f.Client.PolicyAttachment.Create().SetPolicy(p).SetUser(f.owner).ExecX(f.System(f.t))
 	return p
+}
+
+// budget returns a new budget of the owner.
+func (f *fixture) budget() uuid.UUID {
+	b := f.Client.Budget.Create().SetPeriod("month").SetStartsAt(time.Now()).SetHardMicros(1_000_000_000_000).SetUser(f.owner)
+	return b.SaveX(f.System(f.t)).ID
 }
 
 func (f *fixture) image() *ent.Image {

@@ -32,6 +32,7 @@ var tables = map[id.Kind]string{
 	id.Role: "roles", id.RoleGrant: "role_grants", id.GroupGrant: "group_grants", id.ResourcePreset: "resource_presets",
 	id.Invitation: "invitations", id.IdentityProvider: "identity_providers",
 	id.IdleChecker: "idle_checkers", id.IdleBinding: "idle_bindings",
+	id.Price: "prices", id.Budget: "budgets",
 	id.AuditEntry: "audit_entries", id.ShareWeight: "share_weights",
 }
 
@@ -117,5 +118,5 @@ func (r queryResolver) Nodes(ctx context.Context, ids []uuid.UUID) ([]ent.Noder,
 
 // Server describes this manager.
 func (r queryResolver) Server(context.Context) (*model.Server, error) {
-	return &model.Server{Version: r.Version, MaxPageSize: server.MaxPage, SSH: r.Apps.SSH()}, nil
+	return &model.Server{Currency: r.Resolver.Budgets.Currency, Version: r.Version, MaxPageSize: server.MaxPage, SSH: r.Apps.SSH()}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/budget"
 	"github.com/berthhq/berth/manager/build"
 	"github.com/berthhq/berth/manager/chat"
 	"github.com/berthhq/berth/manager/commit"
@@ -36,6 +37,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/prepull"
 	"github.com/berthhq/berth/manager/preset"
+	"github.com/berthhq/berth/manager/price"
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/role"
 	"github.com/berthhq/berth/manager/scheduler"
@@ -65,6 +67,8 @@ type Resolver struct {
 	Providers      *oidc.Service
 	SignUps        *signup.Service
 	Policies       *policy.Service
+	Prices         *price.Service
+	Budgets        *budget.Service
 	Groups         *group.Service
 	Roles          *role.Service
 	Sessions       *session.Service
@@ -161,6 +165,8 @@ func (r *Resolver) AccessToken() exec.AccessTokenResolver       { return accessT
 func (r *Resolver) Agent() exec.AgentResolver                   { return agentResolver{r} }
 func (r *Resolver) Allocation() exec.AllocationResolver         { return allocationResolver{r} }
 func (r *Resolver) AuditEntry() exec.AuditEntryResolver         { return auditEntryResolver{r} }
+func (r *Resolver) Budget() exec.BudgetResolver                 { return budgetResolver{r} }
+func (r *Resolver) Price() exec.PriceResolver                   { return priceResolver{r} }
 func (r *Resolver) Cluster() exec.ClusterResolver               { return clusterResolver{r} }
 func (r *Resolver) Device() exec.DeviceResolver                 { return deviceResolver{r} }
 func (r *Resolver) DeviceLink() exec.DeviceLinkResolver         { return deviceLinkResolver{r} }

@@ -58,6 +58,9 @@ type Config struct {
 	// Images is the registry for images that are made of sessions, the same for all replicas; zero:
 	// sessions cannot be saved as images.
 	Images image.Own
+	// Currency is the name of the currency of prices and budgets, the same for all replicas; "" =
+	// credits.
+	Currency string
 	// MassLossShare is the fraction of a resource group's agents, above 0 and at most 1, that
 	// can be unreachable before evictions in the group stop; 0 = 0.5.
 	MassLossShare float64

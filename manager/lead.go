@@ -63,6 +63,7 @@ func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, rec
 		m.starts.Lead,
 		m.sizes.Lead,
 		func(ctx context.Context) { m.capacity.Lead(ctx, epoch) },
+		func(ctx context.Context) { m.budgets.Lead(ctx, epoch, m.core.Sessions) },
 		m.audit.Lead,
 	)
 }

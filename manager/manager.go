@@ -36,6 +36,7 @@ import (
 	"github.com/berthhq/berth/manager/app"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
+	"github.com/berthhq/berth/manager/budget"
 	"github.com/berthhq/berth/manager/build"
 	"github.com/berthhq/berth/manager/capacity"
 	"github.com/berthhq/berth/manager/chat"
@@ -59,6 +60,7 @@ import (
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/prepull"
 	"github.com/berthhq/berth/manager/preset"
+	"github.com/berthhq/berth/manager/price"
 	"github.com/berthhq/berth/manager/recovery"
 	"github.com/berthhq/berth/manager/remotewrite"
 	"github.com/berthhq/berth/manager/role"
@@ -96,6 +98,7 @@ type Manager struct {
 	audit       *audit.Service
 	auth        *auth.Service
 	policies    *policy.Service
+	budgets     *budget.Service
 	folders     *vfolder.Service
 	objects     *objectstorage.Service
 	stats       *stats.Service
@@ -172,6 +175,7 @@ func (m *Manager) wire() error {
 	m.leader = leader.New(leader.Config{Client: m.client, Etcd: m.etcd, ID: m.id, Address: m.ClusterAddress(), Version: m.cfg.Version, Registry: m.meter(), Logger: m.log})
 	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Logger: m.log})
 	m.policies = policy.New(policy.Config{Client: m.client, Bus: m.bus})
+	m.budgets = budget.New(budget.Config{Client: m.client, Currency: m.cfg.Currency, Observer: budgetLog{m}, Registry: m.meter(), Logger: m.log})
 	m.enrolments = enrolment.New(enrolment.Config{Client: m.client, Bus: m.bus})
 	hasher := password.NewHasher(password.DefaultCost())
 	if err := m.wireAuth(hasher); err != nil {
@@ -224,7 +228,7 @@ func (m *Manager) wireSessions(signer *ticket.Ring) error {
 	m.templates = template.New(m.client, m.keys)
 	m.core = core.New(core.Config{
 		Templates: m.templates, Tasks: m.tasks, MaxArraySize: m.cfg.MaxArraySize, Images: m.cfg.Images,
-		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Enrolments: m.enrolments, Volumes: m.folders,
+		Client: m.client, Bus: m.bus, Keys: m.keys, Policies: m.policies, Budgets: m.budgets, Enrolments: m.enrolments, Volumes: m.folders,
 		Samples: m.stats, LogRetention: m.audit, Recovery: m.recovery, Signer: signer, Networks: networks,
 		ID: m.id, Fingerprint: m.ca.Fingerprint(), Managers: m.tunnelAddresses, MassLoss: m.cfg.MassLossShare,
 		Registry: m.meter(), Logger: m.log,
@@ -265,7 +269,7 @@ func (m *Manager) wireHub() {
 func (m *Manager) resolver() *graph.Resolver {
 	return &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.core.Agents, Occupancy: m.core.Occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity,
-		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Deployments: m.deployments, DeploymentKeys: key.New(key.Config{Client: m.client, Bus: m.bus}), Chats: m.chats, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies,
+		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Deployments: m.deployments, DeploymentKeys: key.New(key.Config{Client: m.client, Bus: m.bus}), Chats: m.chats, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies, Prices: price.New(m.client), Budgets: m.budgets,
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
 		Sessions: m.core.Sessions, Stats: m.stats, Series: m.series, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),

@@ -88,6 +88,7 @@ func commands(a *cli.App) []*cobra.Command {
 		usage.LimitsCommand(a),
 		usage.Command(a),
 		statistics.Command(a),
+		usage.BudgetCommand(a),
 		admin.Command(a),
 		api.Command(a),
 		api.VersionCommand(a),

@@ -11,6 +11,7 @@ import (
 	"github.com/berthhq/berth/internal/opsserver"
 	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/budget"
 )
 
 func managerCommand() *cobra.Command {
@@ -102,6 +103,7 @@ func managerCommand() *cobra.Command {
 	f.StringVar(&cfg.ClusterAddress, "cluster-address", "", "address at which nodes reach --cluster, if different")
 	pathFlag(cmd, &cfg.Secrets, "secrets", "", "directory with the cluster's CA and keys, the same for all replicas")
 	f.IntVar(&cfg.MaxArraySize, "max-array-size", 0, "largest number of sessions in an array (default 10000)")
+	f.StringVar(&cfg.Currency, "currency", budget.DefaultCurrency, "currency of prices and budgets, such as EUR, the same for all replicas; changing it converts nothing")
 	f.StringVar(&cfg.Images.Host, "image-registry", "", "host:port of the registry for images that are made of sessions, the same for all replicas; it must be registered")
 	pathFlag(cmd, &imageKey, "image-registry-key", "", "file with the key that signs tokens for writing to --image-registry")
 	f.StringVar(&cfg.OverlayRange, "overlay-range", "", "addresses for sessions over several agents, the same for all replicas (default 10.214.0.0/16)")

@@ -24,6 +24,7 @@ import (
 	"github.com/berthhq/berth/internal/registry/pushtoken"
 	"github.com/berthhq/berth/internal/service"
 	"github.com/berthhq/berth/manager"
+	"github.com/berthhq/berth/manager/budget"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/volume"
@@ -32,7 +33,7 @@ import (
 // upOptions are the flags of berthd up.
 type upOptions struct {
 	data, listen, images, bin, email string
-	publicURL                        string
+	publicURL, currency              string
 	appsDomain, appsPaths, models    string
 	appPorts                         portFlags
 	sftp, ssh, ops                   string
@@ -82,6 +83,7 @@ unless --stop-sessions is given.`,
 	f.StringVar(&o.models, "models-url", "", "base URL of the APIs of models for programs, or off (default /v1 at the address of the page)")
 	f.StringVar(&o.appPorts.ports, "app-ports", "", "ports of apps, such as 20000-20999, on the loopback interface unless HOST: is before them, where --apps-domain is off")
 	f.StringVar(&o.appPorts.url, "app-ports-url", "", "URL of --app-ports for browsers without a port (default http://ports.localhost without --public-url)")
+	f.StringVar(&o.currency, "currency", budget.DefaultCurrency, "currency of prices and budgets, such as EUR; changing it converts nothing")
 	f.StringVar(&o.email, "admin-email", "admin@berth.local", "e-mail of the first superadmin")
 	f.IntVar(&o.mock, "mock-accelerators", 0, "number of mock accelerators, to try fractions without hardware")
 	f.StringSliceVar(&o.fixtures, "fixture", nil, "offer the accelerators of this simulated machine: a name of berthd fixture ls, or a YAML file; repeatable")
@@ -208,7 +210,7 @@ func (p *platform) open(ctx context.Context) (err error) {
 		PostgresDSN: p.stores.Postgres.DSN("berth"), RedisURL: p.stores.Redis.URL(),
 		Etcd: manager.Etcd{Endpoints: []string{p.stores.Etcd.Endpoint()}},
 		HTTP: p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
-		AdminEmail: p.email, PublicURL: p.publicURL, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics.manager,
+		AdminEmail: p.email, PublicURL: p.publicURL, Currency: p.currency, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics.manager,
 		Before: p.beforePage, Images: p.own, MetricsTokenFile: p.monitoring.MetricsTokenFile, RemoteWrite: p.monitoring.RemoteWrite,
 	})
 	if err != nil {

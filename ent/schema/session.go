@@ -48,7 +48,7 @@ func (Session) Fields() []ent.Field {
 		field.Enum("termination_reason").Optional().Nillable().
 			Values("user_requested", "completed", "failed", "out_of_memory", "disk_exceeded", "image_pull_failed", "start_failed",
 				"deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed",
-				"preempted", "drained", "idle", "lifetime", "pending_timeout"),
+				"preempted", "drained", "idle", "lifetime", "pending_timeout", "budget"),
 		field.String("status_message").Default(""),
 		field.Time("starts_at").Optional().Nillable().Immutable(), // earliest start
 		field.Bool("strict_agents").Default(false),                // only the requested agents may be used

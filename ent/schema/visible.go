@@ -210,6 +210,30 @@ func visibleAttachment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	)
 }
 
+// visiblePrice: all, except those of resource groups and deployments that the viewer cannot see.
+func visiblePrice(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	t := sql.Table("deployments")
+	served := sql.Select(t.C("id")).From(t)
+	served.Where(bound(v, served, sql.Or(visibleDeployment(v, served), granted(v, access.Deployment, served))))
+	return sql.And(
+		sql.Or(sql.IsNull(s.C("resource_group_id")), sql.In(s.C("resource_group_id"), openGroups(v))),
+		sql.Or(sql.IsNull(s.C("deployment_id")), sql.In(s.C("deployment_id"), served)),
+	)
+}
+
+// visibleBudget: the viewer's own and those of their projects, and for a domain admin those of the domain, its projects and its users.
+func visibleBudget(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	p := sql.Or(sql.EQ(s.C("user_id"), v.User), sql.In(s.C("project_id"), ids(v.Projects)...))
+	if v.Role != viewer.RoleAdmin {
+		return p
+	}
+	users, projects := sql.Table("users"), sql.Table("projects")
+	return sql.Or(p, sql.EQ(s.C("domain_id"), v.Domain),
+		sql.In(s.C("user_id"), sql.Select(users.C("id")).From(users).Where(sql.EQ(users.C("domain_id"), v.Domain))),
+		sql.In(s.C("project_id"), sql.Select(projects.C("id")).From(projects).Where(sql.EQ(projects.C("domain_id"), v.Domain))),
+	)
+}
+
 func bindsViewer(v *viewer.Viewer, c func(string) string) *sql.Predicate {
 	return sql.Or(
 		sql.EQ(c("domain_id"), v.Domain), sql.EQ(c("user_id"), v.User),
@@ -573,5 +597,6 @@ func (ClusterIdentity) Interceptors() []ent.Interceptor { return visible(access.
 func (SessionStart) Interceptors() []ent.Interceptor { return visible(access.Session, charged) }
 func (SessionUse) Interceptors() []ent.Interceptor   { return visible(access.Session, charged) }
 func (CapacitySpan) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }
-
-func (Fence) Interceptors() []ent.Interceptor { return visible(access.System, onlySystem) }
+func (Price) Interceptors() []ent.Interceptor        { return visible(access.ResourcePolicy, visiblePrice) }
+func (Budget) Interceptors() []ent.Interceptor       { return visible(access.ResourcePolicy, visibleBudget) }
+func (Fence) Interceptors() []ent.Interceptor        { return visible(access.System, onlySystem) }

@@ -467,6 +467,7 @@ const (
 	TerminationReasonIdle             TerminationReason = "idle"
 	TerminationReasonLifetime         TerminationReason = "lifetime"
 	TerminationReasonPendingTimeout   TerminationReason = "pending_timeout"
+	TerminationReasonBudget           TerminationReason = "budget"
 )
 
 func (tr TerminationReason) String() string {
@@ -476,7 +477,7 @@ func (tr TerminationReason) String() string {
 // TerminationReasonValidator is a validator for the "termination_reason" field enum values. It is called by the builders before save.
 func TerminationReasonValidator(tr TerminationReason) error {
 	switch tr {
-	case TerminationReasonUserRequested, TerminationReasonCompleted, TerminationReasonFailed, TerminationReasonOutOfMemory, TerminationReasonDiskExceeded, TerminationReasonImagePullFailed, TerminationReasonStartFailed, TerminationReasonDeadlineExceeded, TerminationReasonAgentLost, TerminationReasonKernelLost, TerminationReasonShutdown, TerminationReasonDependencyFailed, TerminationReasonPreempted, TerminationReasonDrained, TerminationReasonIdle, TerminationReasonLifetime, TerminationReasonPendingTimeout:
+	case TerminationReasonUserRequested, TerminationReasonCompleted, TerminationReasonFailed, TerminationReasonOutOfMemory, TerminationReasonDiskExceeded, TerminationReasonImagePullFailed, TerminationReasonStartFailed, TerminationReasonDeadlineExceeded, TerminationReasonAgentLost, TerminationReasonKernelLost, TerminationReasonShutdown, TerminationReasonDependencyFailed, TerminationReasonPreempted, TerminationReasonDrained, TerminationReasonIdle, TerminationReasonLifetime, TerminationReasonPendingTimeout, TerminationReasonBudget:
 		return nil
 	default:
 		return fmt.Errorf("session: invalid enum value for termination_reason field: %q", tr)

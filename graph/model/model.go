@@ -17,6 +17,7 @@ import (
 type Server struct {
 	Version     string
 	MaxPageSize int
+	Currency    string
 	SSH         *app.SSH
 }
 

@@ -111,6 +111,16 @@ type TimeSeries struct {
 	Maximum []float64 `json:"maximum"`
 }
 
+// What 1,000 tokens cost now, as exact decimals.
+type TokenPrices struct {
+	// Null: no price.
+	Input *string `json:"input,omitempty"`
+	// Null: no price.
+	CachedInput *string `json:"cachedInput,omitempty"`
+	// Null: no price.
+	Output *string `json:"output,omitempty"`
+}
+
 // The lowest privilege that a request needs. Each audience includes those after it.
 type Audience string
 

@@ -24,7 +24,7 @@ var nouns = map[string]access.Entity{
 	"SSHKey": access.Credential, "SshKey": access.Credential, "Totp": access.Credential, "RecoveryCode": access.Credential,
 	"Identity": access.Credential, "IdentityProvider": access.Provider, "Provider": access.Provider,
 	"Invitation": access.Invitation, "Role": access.Role, "RoleGrant": access.Role,
-	"ResourcePolicy": access.ResourcePolicy, "PolicyAttachment": access.ResourcePolicy, "Policy": access.ResourcePolicy,
+	"ResourcePolicy": access.ResourcePolicy, "PolicyAttachment": access.ResourcePolicy, "Policy": access.ResourcePolicy, "Price": access.ResourcePolicy, "Budget": access.ResourcePolicy,
 	"ResourceGroup": access.ResourceGroup, "GroupGrant": access.ResourceGroup, "Group": access.ResourceGroup, "ShareWeight": access.ResourceGroup,
 	"IdleChecker": access.ResourceGroup, "IdleBinding": access.ResourceGroup,
 	"ResourcePreset": access.ResourcePreset, "Preset": access.ResourcePreset,

@@ -81,6 +81,8 @@ const (
 	ImageVersion       Kind = 57
 	ImageCopy          Kind = 61
 	ImageBuild         Kind = 58
+	Price              Kind = 64
+	Budget             Kind = 65
 	Other              Kind = 63
 	PromptRecord       Kind = 100
 )

@@ -22,7 +22,7 @@ var entities = map[id.Kind]access.Entity{
 	id.AccessToken: access.Credential, id.LoginSession: access.Credential, id.Keypair: access.Credential,
 	id.SSHKey: access.Credential, id.LoginAttempt: access.Credential,
 	id.IdentityProvider: access.Provider, id.Invitation: access.Invitation, id.Role: access.Role, id.RoleGrant: access.Role,
-	id.ResourcePolicy: access.ResourcePolicy, id.PolicyAttachment: access.ResourcePolicy,
+	id.ResourcePolicy: access.ResourcePolicy, id.PolicyAttachment: access.ResourcePolicy, id.Price: access.ResourcePolicy, id.Budget: access.ResourcePolicy,
 	id.ResourceGroup: access.ResourceGroup, id.GroupGrant: access.ResourceGroup, id.ResourcePreset: access.ResourcePreset,
 	id.Agent: access.Agent, id.Device: access.Agent, id.SlotType: access.Agent, id.JoinToken: access.System,
 	id.Registry: access.Registry, id.ScanResult: access.Registry, id.Image: access.Image, id.ImageVersion: access.Image, id.ImageCopy: access.Agent,
@@ -126,6 +126,8 @@ func (s *Service) scopes(ctx context.Context, object uuid.UUID) (domain, project
 			return uuid.Nil, uuid.Nil, err
 		}
 		return value(x.DomainID), uuid.Nil, nil
+	case id.Budget:
+		return s.scopesOfBudget(ctx, object)
 	case id.Task:
 		x, err := c.Task.Get(ctx, object)
 		if err != nil {
@@ -138,6 +140,20 @@ func (s *Service) scopes(ctx context.Context, object uuid.UUID) (domain, project
 		return uuid.Nil, uuid.Nil, err
 	}
 	return holder.DomainID, uuid.Nil, nil
+}
+
+// scopesOfBudget returns the scopes of the object that a budget is for.
+func (s *Service) scopesOfBudget(ctx context.Context, one uuid.UUID) (domain, project uuid.UUID, err error) {
+	b, err := s.client.Budget.Get(ctx, one)
+	switch {
+	case err != nil:
+		return uuid.Nil, uuid.Nil, err
+	case b.ProjectID != nil:
+		return s.scopes(ctx, *b.ProjectID)
+	case b.UserID != nil:
+		return s.scopes(ctx, *b.UserID)
+	}
+	return value(b.DomainID), uuid.Nil, nil
 }
 
 // holder returns the owner of a credential, or nil if the object is not a credential.

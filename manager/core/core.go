@@ -44,6 +44,7 @@ type Config struct {
 	Bus          *event.Bus
 	Keys         *seal.Ring // nil: nothing is encrypted
 	Policies     *policy.Service
+	Budgets      session.Budgets    // nil: no budgets
 	Enrolments   *enrolment.Service // nil: every machine belongs to the cluster
 	Volumes      session.Volumes    // nil: sessions mount nothing
 	Samples      Samples
@@ -93,7 +94,7 @@ func New(cfg Config) *Core {
 		Networks: cfg.Networks, Registry: cfg.Registry, Logger: cfg.Logger,
 	})
 	sessions := session.Config{
-		Client: cfg.Client, Bus: cfg.Bus, Agents: c.Agents, Images: c.Images, Fitter: c.Scheduler, Policies: cfg.Policies,
+		Client: cfg.Client, Bus: cfg.Bus, Agents: c.Agents, Images: c.Images, Fitter: c.Scheduler, Policies: cfg.Policies, Budgets: cfg.Budgets,
 		Volumes: cfg.Volumes, Samples: cfg.Samples, LogRetention: cfg.LogRetention, Orphans: orphans, Keys: cfg.Keys,
 		Templates: cfg.Templates, MaxArraySize: cfg.MaxArraySize, Registry: cfg.Registry, Logger: cfg.Logger,
 	}

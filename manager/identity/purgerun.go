@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/deployment"
 	"github.com/berthhq/berth/ent/deploymentkey"
@@ -337,6 +338,7 @@ func tiesOf(tx *ent.Tx, id uuid.UUID) []removal {
 		{"deployments", tx.Deployment.Delete().Where(deployment.OwnerID(id)).Exec},
 		{"image builds", tx.ImageBuild.Delete().Where(imagebuild.OwnerID(id)).Exec},
 		{"memberships", tx.Membership.Delete().Where(membership.UserID(id)).Exec},
+		{"budgets", tx.Budget.Delete().Where(budget.UserID(id)).Exec},
 		{"policies", tx.PolicyAttachment.Delete().Where(policyattachment.UserID(id)).Exec},
 		{"roles", tx.RoleGrant.Delete().Where(rolegrant.Or(rolegrant.UserID(id), rolegrant.ScopeID(id))).Exec},
 		{"resource groups", tx.GroupGrant.Delete().Where(groupgrant.UserID(id)).Exec},

@@ -10,6 +10,7 @@ import (
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/internal/problem"
 	"github.com/berthhq/berth/internal/report"
+	"github.com/berthhq/berth/internal/resource"
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/policy"
 	"github.com/berthhq/berth/manager/scheduler/plan"
@@ -87,6 +88,7 @@ type DryRun struct {
 	Agents        []uuid.UUID        // on which it would start
 	Pending       *report.Pending    // why it would wait
 	Ahead         []*Place           // the sessions that would be ahead
+	Slots         resource.Slots     // of all containers; nil when it would be refused
 
 	suggest func(context.Context) ([]*Suggestion, error)
 }
@@ -126,7 +128,10 @@ func (a *Advisor) DryRun(ctx context.Context, in session.CreateSessionInput) (*D
 		return nil, err
 	}
 	r := trial.requestOf(p)
-	out := &DryRun{ResourceGroup: &p.Group}
+	out := &DryRun{ResourceGroup: &p.Group, Slots: resource.Slots{}}
+	for range p.Kernels {
+		out.Slots.Add(p.Slots)
+	}
 	for _, never := range plan.CanEver(trial.snap, r) {
 		out.Verdict = VerdictNever
 		out.refuse(problem.Invalid(never.Field, "%s", never.Reason).WithLimit(never.Limit))

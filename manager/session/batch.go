@@ -165,7 +165,7 @@ func (q *batchingStore) store(ctx context.Context, specs []*sessionSpec) ([]*ent
 
 // plain reports whether a spec locks nothing but the owner's membership.
 func (spec *sessionSpec) plain() bool {
-	return len(spec.mounts)+len(spec.needed)+len(spec.agents) == 0 && spec.together == nil && spec.restarts == nil && spec.member == nil && len(spec.locks()) == 0 && !spec.refused()
+	return len(spec.mounts)+len(spec.needed)+len(spec.agents) == 0 && spec.together == nil && spec.restarts == nil && spec.member == nil && len(spec.budgets) == 0 && len(spec.locks()) == 0 && !spec.refused()
 }
 
 // join adds a spec to a batch and returns its index.

@@ -16,8 +16,8 @@ import (
 	"github.com/berthhq/berth/manager/store"
 )
 
-// checkPolicies finds the limits that apply to a request. admit compares them with the usage later,
-// under a lock.
+// checkPolicies finds the limits and budgets that apply to a request. admit compares them with the
+// usage later, under a lock.
 func (s *Service) checkPolicies(ctx context.Context, v *viewer.Viewer, _ CreateSessionInput, spec *sessionSpec) (err error) {
 	if id.KindOf(v.Credential) == id.Keypair {
 		spec.keypair = &v.Credential
@@ -25,6 +25,11 @@ func (s *Service) checkPolicies(ctx context.Context, v *viewer.Viewer, _ CreateS
 	at := policy.Place{Domain: spec.domain, Project: spec.project, User: spec.owner, Group: spec.group}
 	if spec.keypair != nil {
 		at.Keypair = *spec.keypair
+	}
+	if s.Budgets != nil {
+		if spec.budgets, err = s.Budgets.Binding(ctx, at); err != nil {
+			return err
+		}
 	}
 	spec.limits, err = s.Policies.Binding(ctx, at)
 	return err
@@ -61,8 +66,16 @@ func (s *Service) checkDisk(_ context.Context, _ *viewer.Viewer, in CreateSessio
 // admit refuses a session that a policy can never allow, or that would exceed a limit of
 // pending sessions, and names all limits that it exceeds. A session that fits later waits
 // in the queue with that reason. Requests of one user, project or domain are counted one
-// after the other.
+// after the other. Then it refuses a session that exceeds a budget.
 func (s *Service) admit(ctx context.Context, tx *ent.Tx, spec *sessionSpec) error {
+	if err := s.allow(ctx, tx, spec); err != nil {
+		return err
+	}
+	return s.afford(ctx, tx, spec)
+}
+
+// allow is the part of admit about policies.
+func (s *Service) allow(ctx context.Context, tx *ent.Tx, spec *sessionSpec) error {
 	if len(spec.limits) == 0 {
 		return nil
 	}

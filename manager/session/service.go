@@ -93,6 +93,7 @@ type Config struct {
 	Images    Images
 	Fitter    Fitter
 	Policies  Policies
+	Budgets   Budgets // nil: there are none
 	Volumes   Volumes
 	Templates Templates // nil: there are none
 	// MaxArraySize limits the members of an array; 0: DefaultArraySize.

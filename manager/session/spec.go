@@ -60,6 +60,7 @@ type resolved struct {
 	together        *uuid.UUID     // the session group
 	keypair         *uuid.UUID     // of the request
 	limits          []policy.Limit // that apply to the session
+	budgets         []uuid.UUID    // that apply to it, with a hard limit
 }
 
 type mount struct {

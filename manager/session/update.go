@@ -74,7 +74,7 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 	c := &change{sessionSpec: sessionSpec{
 		resolved: resolved{project: sess.ProjectID, domain: sess.DomainID, group: sess.ResourceGroupID,
 			slots: sess.Slots, strict: sess.StrictAgents, keypair: sess.KeypairID},
-		owner: sess.OwnerID, kind: sess.Type, priority: sess.Priority, stored: true,
+		owner: sess.OwnerID, kind: sess.Type, priority: sess.Priority, lifetime: sess.Lifetime, stored: true,
 	}}
 	err := waits(sess)
 	if err != nil {
@@ -126,6 +126,11 @@ func (s *Service) change(ctx context.Context, sess *ent.Session, in UpdatePendin
 	at := policy.Place{Domain: c.domain, Project: c.project, User: c.owner, Group: c.group}
 	if c.keypair != nil {
 		at.Keypair = *c.keypair
+	}
+	if s.Budgets != nil {
+		if c.budgets, err = s.Budgets.Binding(ctx, at); err != nil {
+			return nil, err
+		}
 	}
 	c.limits, err = s.Policies.Binding(viewer.SystemContext(ctx), at)
 	return c, err

@@ -22,16 +22,17 @@ import (
 )
 
 // rows adds labels. Objects that were deleted, or that the viewer cannot see, have none.
-func (in UsageReportInput) rows(ctx context.Context, client *ent.Client, sums []usageSum) ([]UsageRow, error) {
+func (in UsageReportInput) rows(ctx context.Context, client *ent.Client, sums []*usageSum) ([]UsageRow, error) {
 	loc := time.UTC
 	if in.TimeZone != nil {
 		loc, _ = time.LoadLocation(*in.TimeZone) // checked before
 	}
 	ids := make([]map[uuid.UUID]string, len(in.By))
 	out := make([]UsageRow, 0, len(sums))
-	for _, sum := range sums {
-		row := UsageRow{Slot: sum.Slot, Keys: []UsageKey{}, SlotSeconds: exact(sum.Slot, sum.Used)}
-		for i, value := range strings.Split(sum.Keys, "\t")[1:] {
+	costs := costsOf(sums)
+	for n, sum := range sums {
+		row := UsageRow{Slot: sum.slot, Keys: []UsageKey{}, SlotSeconds: exact(sum.slot, sum.used), Cost: costs[n], UnpricedSlotSeconds: exact(sum.slot, sum.unpriced)}
+		for i, value := range strings.Split(sum.keys, "\t")[1:] {
 			key := UsageKey{Dimension: in.By[i], Value: value, Label: value}
 			if id, err := uuid.Parse(value); err == nil {
 				if ids[i] == nil {

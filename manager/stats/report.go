@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/allocation"
 	"github.com/berthhq/berth/internal/clock"
 	"github.com/berthhq/berth/internal/problem"
+	"github.com/berthhq/berth/manager/price"
 )
 
 // UsageDimension is what the rows of a report are grouped by.
@@ -66,9 +67,11 @@ type UsageReportInput struct {
 
 // UsageRow is the usage of one group.
 type UsageRow struct {
-	Slot        string
-	Keys        []UsageKey
-	SlotSeconds string // exact decimal, in the slot's unit
+	Slot                string
+	Keys                []UsageKey
+	SlotSeconds         string  // exact decimal, in the slot's unit
+	Cost                *string // rounded by price.Apportion; nil: no price applied
+	UnpricedSlotSeconds string  // part of SlotSeconds to which no price applied
 }
 
 // UsageKey is the value of one dimension.
@@ -81,13 +84,18 @@ type UsageKey struct {
 const (
 	maxBuckets = 1000
 	maxRows    = 10_000
+	maxParts   = 2 * maxBuckets // steps, cut where prices begin
+	maxSums    = 20 * maxRows   // of the statement
 )
 
-// bucket is a step of time.
-type bucket struct{ from, to time.Time }
+// bucket is a step of time, or a part of one.
+type bucket struct {
+	from, to time.Time
+	label    time.Time // when the step begins
+}
 
 // Report sums the allocations that the viewer can see, by slot and by the dimensions. Sums are exact: the sums of all rows are the same for
-// every choice of dimensions.
+// every choice of dimensions, and so are the sums of costs.
 func Report(ctx context.Context, client *ent.Client, in UsageReportInput) ([]UsageRow, error) {
 	to := clock.Now()
 	if in.To != nil {
@@ -97,23 +105,44 @@ func Report(ctx context.Context, client *ent.Client, in UsageReportInput) ([]Usa
 	if err != nil {
 		return nil, err
 	}
-	q := client.Allocation.Query().Where(allocation.CreatedAtLT(buckets[len(buckets)-1].to), allocation.Or(allocation.FreedAtIsNil(), allocation.FreedAtGT(buckets[0].from)))
-	in.narrow(q)
-	var rows []usageSum
-	if err := q.Modify(func(s *sql.Selector) { in.group(s, buckets) }).Scan(ctx, &rows); err != nil {
-		return nil, fmt.Errorf("sum usage: %w", err)
+	prices, err := price.Load(ctx, client)
+	if err != nil {
+		return nil, err
 	}
-	if len(rows) > maxRows {
-		return nil, problem.Invalid("by", "gives more than %d rows: choose a shorter time, fewer dimensions or a filter", maxRows).WithLimit(fmt.Sprint(maxRows))
+	parts, err := in.sum(ctx, client, prices, buckets)
+	if err != nil {
+		return nil, err
 	}
-	return in.rows(ctx, client, rows)
+	sums := fold(prices, parts)
+	if len(sums) > maxRows {
+		return nil, tooMany()
+	}
+	return in.rows(ctx, client, sums)
 }
 
-// usageSum is a row of the statement.
-type usageSum struct {
-	Slot string
-	Keys string // the values of the dimensions as a text with tabs
-	Used string
+func tooMany() error {
+	return problem.Invalid("by", "gives more than %d rows: choose a shorter time, fewer dimensions or a filter", maxRows).WithLimit(fmt.Sprint(maxRows))
+}
+
+// sum runs the statement. Steps of time are cut where a price begins, so that one price applies to each of the sums.
+func (in UsageReportInput) sum(ctx context.Context, client *ent.Client, prices *price.Table, steps []bucket) ([]part, error) {
+	buckets := cut(steps, prices)
+	if len(buckets) > maxParts {
+		return nil, problem.Invalid("by", "gives more than %d steps of time between changes of prices: choose a longer step or a shorter time", maxParts).WithLimit(fmt.Sprint(maxParts))
+	}
+	q := client.Allocation.Query().Where(allocation.CreatedAtLT(buckets[len(buckets)-1].to), allocation.Or(allocation.FreedAtIsNil(), allocation.FreedAtGT(buckets[0].from)))
+	in.narrow(q)
+	var rows []part
+	if err := q.Modify(func(s *sql.Selector) { in.group(s, buckets, prices.Grouped()) }).Scan(ctx, &rows); err != nil {
+		return nil, fmt.Errorf("sum usage: %w", err)
+	}
+	if len(rows) > maxSums {
+		return nil, tooMany()
+	}
+	for i := range rows {
+		rows[i].at = buckets[rows[i].Part].from
+	}
+	return rows, nil
 }
 
 func (in UsageReportInput) narrow(q *ent.AllocationQuery) {
@@ -135,27 +164,30 @@ func (in UsageReportInput) narrow(q *ent.AllocationQuery) {
 	}
 }
 
-// group makes the statement sum by slot and dimensions, in each step of time.
-func (in UsageReportInput) group(s *sql.Selector, buckets []bucket) {
+// group makes the statement sum by slot and dimensions in each part of time and, if groups have prices of their own, by resource group.
+func (in UsageReportInput) group(s *sql.Selector, buckets []bucket, grouped bool) {
 	var values []string
-	for _, b := range buckets {
-		values = append(values, "("+literal(b.from)+", "+literal(b.to)+")")
+	for i, b := range buckets {
+		values = append(values, fmt.Sprintf("(%d, %s, %s, %d)", i, literal(b.from), literal(b.to), b.label.Unix()))
 	}
-	s.AppendFromExpr(sql.Expr("(VALUES " + strings.Join(values, ", ") + ") AS b(lo, hi)"))
+	s.AppendFromExpr(sql.Expr("(VALUES " + strings.Join(values, ", ") + ") AS b(part, lo, hi, label)"))
 	s.Where(sql.ExprP("allocations.created_at < b.hi AND (allocations.freed_at IS NULL OR allocations.freed_at > b.lo)"))
 	keys := []string{"''"}
 	for _, d := range in.By {
 		expr, plain := dimensions[d]
 		if !plain {
-			expr = "b.lo"
-			// Unix time, because the text of a time depends on the settings of the connection.
-			expr = "EXTRACT(EPOCH FROM " + expr + ")::bigint"
+			expr = "b.label"
 		}
 		keys = append(keys, "COALESCE(("+expr+")::text, '')")
 	}
+	of := "(''::text)"
+	if grouped {
+		of = "COALESCE((" + dimensions[ByResourceGroup] + ")::text, '')"
+	}
 	used := "SUM(allocations.amount::numeric * EXTRACT(EPOCH FROM (LEAST(COALESCE(allocations.freed_at, b.hi), b.hi) - GREATEST(allocations.created_at, b.lo)))::numeric)"
-	s.Select(s.C(allocation.FieldSlot), sql.As("concat_ws(E'\\t', "+strings.Join(keys, ", ")+")", "keys"), sql.As("("+used+")::text", "used")).
-		GroupBy(s.C(allocation.FieldSlot), "keys").OrderExpr(sql.Expr("keys, allocations.slot")).Limit(maxRows + 1)
+	s.Select(s.C(allocation.FieldSlot), sql.As("(b.part)", "part"), sql.As(of, "price_group"),
+		sql.As("concat_ws(E'\\t', "+strings.Join(keys, ", ")+")", "keys"), sql.As("("+used+")::text", "used")).
+		GroupBy(s.C(allocation.FieldSlot), "keys", "part", "price_group").OrderExpr(sql.Expr("keys, allocations.slot, b.part")).Limit(maxSums + 1)
 }
 
 // buckets returns the steps of time, one for the whole time without a dimension of time.
@@ -185,16 +217,16 @@ func (in UsageReportInput) buckets(to time.Time) ([]bucket, error) {
 	}
 	from := in.From.Truncate(time.Microsecond)
 	if step == "" {
-		return []bucket{{from, to}}, nil
+		return []bucket{{from, to, from}}, nil
 	}
 	var out []bucket
 	for at := begin(step, from.In(loc)); at.Before(to); at = next(step, at) {
 		if len(out) == maxBuckets {
 			return nil, problem.Invalid("by", "gives more than %d steps of time: choose a longer step or a shorter time", maxBuckets).WithLimit(fmt.Sprint(maxBuckets))
 		}
-		b := bucket{at, next(step, at)}
+		b := bucket{at, next(step, at), at}
 		if b.from.Before(from) {
-			b.from = from
+			b.from, b.label = from, from
 		}
 		if b.to.After(to) {
 			b.to = to

@@ -101,7 +101,7 @@ func literal(t time.Time) string {
 func scaled(slot, sum string) string { return inUnit(slot, sum, 3) }
 
 // exact converts a sum from the slot's smallest step to its unit, without rounding: seconds have six decimals.
-func exact(slot, sum string) string { return inUnit(slot, sum, 6+int(resource.Scale(slot))) }
+func exact(slot string, sum *big.Rat) string { return unit(slot, sum, 6+resource.Scale(slot)) }
 
 // inUnit converts a sum from the slot's smallest step to its unit, with at most a number of decimals.
 func inUnit(slot, sum string, decimals int) string {
@@ -109,12 +109,15 @@ func inUnit(slot, sum string, decimals int) string {
 	if !ok {
 		return "0"
 	}
+	return unit(slot, r, decimals)
+}
+
+func unit(slot string, sum *big.Rat, decimals int) string {
 	div := int64(1)
 	for range resource.Scale(slot) {
 		div *= 10
 	}
-	r.Quo(r, new(big.Rat).SetInt64(div))
-	return trimZeros(r.FloatString(decimals))
+	return trimZeros(new(big.Rat).Quo(sum, new(big.Rat).SetInt64(div)).FloatString(decimals))
 }
 
 func trimZeros(s string) string {

@@ -330,6 +330,16 @@ const presets = createRoute({
   path: "presets",
   component: lazyRouteComponent(() => import("./pages/admin/Presets"), "Presets"),
 });
+const prices = createRoute({
+  getParentRoute: () => admin,
+  path: "prices",
+  component: lazyRouteComponent(() => import("./pages/admin/Prices"), "Prices"),
+});
+const budgets = createRoute({
+  getParentRoute: () => admin,
+  path: "budgets",
+  component: lazyRouteComponent(() => import("./pages/admin/Budgets"), "Budgets"),
+});
 const volumes = createRoute({
   getParentRoute: () => admin,
   path: "volumes",
@@ -419,6 +429,8 @@ export const router = createRouter({
         idle,
         roles,
         presets,
+        prices,
+        budgets,
         volumes,
         images,
         agents,

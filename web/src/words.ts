@@ -125,6 +125,14 @@ export const words = {
     RUNNING: "Running",
     FAILED: "Failed",
   } satisfies Record<Value<"AppStatus">, string>,
+  BudgetAction: {
+    KEEP: "Running sessions continue",
+    TERMINATE: "Running sessions are ended",
+  } satisfies Record<Value<"BudgetAction">, string>,
+  BudgetPeriod: {
+    MONTH: "Every month",
+    TOTAL: "Once",
+  } satisfies Record<Value<"BudgetPeriod">, string>,
   CapacityDimension: {
     RESOURCE_GROUP: "Resource group",
     AGENT: "Machine",
@@ -438,6 +446,7 @@ export const words = {
     KERNEL_LOST: "container lost",
     SHUTDOWN: "machine shut down",
     DEPENDENCY_FAILED: "a session that it depends on failed",
+    BUDGET: "budget used up",
     PREEMPTED: "preempted",
     LIFETIME: "lifetime reached",
     DRAINED: "machine drained",
@@ -483,6 +492,12 @@ export const words = {
     SUPERADMIN: "Superadmin",
     MONITOR: "Monitor",
   } satisfies Record<Value<"UserRole">, string>,
+  PriceKind: {
+    SLOT_HOUR: "Slot",
+    INPUT_TOKENS: "Tokens of prompts",
+    CACHED_INPUT_TOKENS: "Tokens of prompts, from the cache",
+    OUTPUT_TOKENS: "Tokens of answers",
+  } satisfies Record<Value<"PriceKind">, string>,
   VolumeHealth: states satisfies Record<Value<"VolumeHealth">, string>,
   UserStatus: states satisfies Record<Value<"UserStatus">, string>,
   VfolderShareStatus: states satisfies Record<Value<"VfolderShareStatus">, string>,

@@ -20,7 +20,7 @@ import (
 // rejects what a user is not permitted to do.
 func Command(a *cli.App) *cobra.Command {
 	return cli.Group("admin", "Administer users, permissions and limits",
-		people.DomainCommand(a), people.ProjectCommand(a), people.UserCommand(a), policy.Command(a), policy.GroupCommand(a), policy.ShareCommand(a), policy.IdleCommand(a), people.RoleCommand(a),
+		people.DomainCommand(a), people.ProjectCommand(a), people.UserCommand(a), policy.Command(a), policy.GroupCommand(a), policy.ShareCommand(a), policy.PriceCommand(a), policy.BudgetCommand(a), policy.IdleCommand(a), people.RoleCommand(a),
 		preset.AdminCommand(a), chatendpoint.Command(a), people.ProviderCommand(a), people.InvitationCommand(a), audit.Command(a), audit.RetentionCommand(a),
 		task.Command(a), volume.Command(a), volume.QuotaCommand(a), statistics.WasteCommand(a), cluster.OccupancyCommand(a), cluster.Command(a),
 		cluster.DoctorCommand(a))

@@ -67,7 +67,7 @@ the answer is printed unchanged at its end, with the measured times.`,
 	cli.OptionalFlag(cmd, &s.temperature, "temperature", "`number` from 0 to 2; higher is more random", parseTemperature)
 	cli.OptionalCount(cmd, &s.maxTokens, "max-tokens", "most `tokens` of an answer")
 	flags.BoolVar(&s.jsonMode, "json", false, "ask the model for an answer in JSON")
-	flags.BoolVarP(&s.verbose, "verbose", "v", false, "print the time to the first token, tokens and tokens/s after each answer")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "print the time to the first token, tokens, tokens/s and the cost after each answer")
 	return cmd
 }
 
@@ -104,12 +104,18 @@ func run(ctx context.Context, a *cli.App, s settings, model, prompt string) (err
 	if url == "" {
 		return fmt.Errorf("no gateway serves models: %w", errdefs.ErrFailedPrecondition)
 	}
-	name, key, revoke, err := credential(ctx, a, c, s.key, model)
+	to, err := credential(ctx, a, c, s.key, model)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, revoke()) }()
-	t := &talk{app: a, settings: s, url: strings.TrimRight(url, "/"), key: key, model: name}
+	defer func() { err = errors.Join(err, to.revoke()) }()
+	t := &talk{app: a, settings: s, url: strings.TrimRight(url, "/"), key: to.key, model: to.name}
+	if s.verbose && to.prices != nil {
+		if t.currency, err = c.Currency(ctx); err != nil {
+			return err
+		}
+		t.prices = to.prices
+	}
 	if s.system != "" {
 		t.messages = append(t.messages, message{"system", s.system})
 	}
@@ -125,33 +131,40 @@ func run(ctx context.Context, a *cli.App, s settings, model, prompt string) (err
 	return t.interruptible(ctx, signals, func(ctx context.Context) error { return t.say(ctx, prompt) })
 }
 
-// credential returns the name of the model and a key for it, and how the key is given up at the end.
-func credential(ctx context.Context, a *cli.App, c *client.Client, key, model string) (name, secret string, revoke func() error, err error) {
+// target is the model that is asked.
+type target struct {
+	name, key string
+	prices    *client.TokenPrices // nil: none, or they are not known because only a key was given
+	revoke    func() error        // gives up the key at the end
+}
+
+// credential returns the model and a key for it.
+func credential(ctx context.Context, a *cli.App, c *client.Client, key, model string) (target, error) {
 	keep := func() error { return nil }
 	if key == "" {
 		key = a.Env("BERTH_MODEL_KEY")
 	}
 	if key != "" && !cli.IsID(model) {
-		return model, key, keep, nil
+		return target{name: model, key: key, revoke: keep}, nil
 	}
 	d, err := cli.FindDeployment(ctx, c, model)
 	if err != nil {
-		return "", "", nil, err
+		return target{}, err
 	}
 	if key != "" || d.Open {
-		return d.Name, key, keep, nil
+		return target{d.Name, key, d.TokenPrices, keep}, nil
 	}
 	ends := a.Now().Add(keyLife)
 	made, err := c.CreateDeploymentKey(ctx, client.CreateDeploymentKeyInput{Name: "berth chat", Deployment: d.ID, ExpiresAt: &ends})
 	if err != nil {
-		return "", "", nil, fmt.Errorf("create a key for %s: %w", d.Name, err)
+		return target{}, fmt.Errorf("create a key for %s: %w", d.Name, err)
 	}
-	return d.Name, made.Secret, func() error {
+	return target{d.Name, made.Secret, d.TokenPrices, func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTime)
 		defer cancel()
 		if err := c.RevokeDeploymentKey(ctx, made.Key.ID); err != nil {
 			return fmt.Errorf("revoke the key %s…, which ends by itself at %s: %w", made.Key.Prefix, cli.Clock(ends), err)
 		}
 		return nil
-	}, nil
+	}}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/berthhq/berth/client"
 	"github.com/berthhq/berth/cmd/berth/cli"
 	"github.com/berthhq/berth/cmd/berth/output"
 )
@@ -24,6 +25,8 @@ type talk struct {
 	app             *cli.App
 	url, key, model string
 	messages        []message
+	prices          *client.TokenPrices // nil: unknown
+	currency        string
 }
 
 // lines returns the lines of a reader. The channel is closed at the end.
@@ -103,7 +106,7 @@ func (t *talk) say(ctx context.Context, text string) error {
 		return err
 	}
 	if t.verbose {
-		t.app.Note("%s", got.summary())
+		t.app.Note("%s", got.summary()+t.cost(got.Usage))
 	}
 	if p.Machine() {
 		return p.Print(got, nil)

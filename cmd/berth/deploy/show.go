@@ -19,6 +19,7 @@ type shown struct {
 	Replicas   []client.DeploymentReplica  `json:"replicas"`
 	Revisions  []client.DeploymentRevision `json:"revisions"`
 	Events     []client.DeploymentEvent    `json:"events"`
+	Currency   string                      `json:"currency,omitempty"` // of the prices, if there are any
 }
 
 // lastEvents is how many events show prints.
@@ -47,6 +48,11 @@ func showCommand(a *cli.App) *cobra.Command {
 func read(ctx context.Context, c *client.Client, id string) (x shown, err error) {
 	if x.Deployment, err = c.Deployment(ctx, id); err != nil {
 		return x, err
+	}
+	if x.Deployment.TokenPrices != nil {
+		if x.Currency, err = c.Currency(ctx); err != nil {
+			return x, err
+		}
 	}
 	if x.Address, err = c.ModelsURL(ctx); err != nil {
 		return x, err
@@ -81,6 +87,7 @@ func (x shown) describe(a *cli.App, p output.Printer) error {
 	s.Fact("Strategy", strategyText(d.Strategy))
 	s.Fact("Traffic", trafficText(d))
 	loadFacts(s, d.Load)
+	s.Fact("Prices", pricesText(d.TokenPrices, x.Currency))
 	s.Fact("Created", a.Moment(&d.CreatedAt))
 	s.Fact("Last used", a.Moment(d.LastRequestAt))
 	s.Fact("Ended", a.Moment(d.EndedAt))
@@ -160,6 +167,23 @@ func trafficText(d *client.DeploymentDetail) string {
 		text += fmt.Sprintf(" (changing from revision %d to %d)", d.Current, d.Target)
 	}
 	return text
+}
+
+// pricesText shows what 1,000 tokens cost; empty without prices.
+func pricesText(p *client.TokenPrices, currency string) string {
+	if p == nil {
+		return ""
+	}
+	var parts []string
+	for _, one := range []struct {
+		what  string
+		price *string
+	}{{"in", p.Input}, {"cached", p.CachedInput}, {"out", p.Output}} {
+		if one.price != nil {
+			parts = append(parts, *one.price+" "+one.what)
+		}
+	}
+	return strings.Join(parts, ", ") + " (" + currency + " for 1,000 tokens)"
 }
 
 func loadFacts(s cli.Sheet, l *client.DeploymentLoad) {

@@ -13,6 +13,6 @@ func TestMain(m *testing.M) { clitest.Main(m) }
 
 func newServer(t *testing.T) *clitest.Server {
 	return clitest.New(t, func(a *cli.App) []*cobra.Command {
-		return []*cobra.Command{Command(a)}
+		return []*cobra.Command{Command(a), BudgetCommand(a)}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,7 +136,12 @@ func (g *grouped) print(a *cli.App, rows []client.UsageRow) error {
 				head = append(head, strings.ToUpper(by))
 			}
 		}
-		t := output.NewTable(append(head, "SLOT", "CHARGED", "UNIT")...)
+		head = append(head, "SLOT", "CHARGED", "UNIT")
+		priced := slices.ContainsFunc(rows, func(r client.UsageRow) bool { return r.Cost != nil })
+		if priced {
+			head = append(head, "COST")
+		}
+		t := output.NewTable(head...)
 		for _, r := range rows {
 			var cells []any
 			for _, k := range r.Keys {
@@ -144,10 +150,25 @@ func (g *grouped) print(a *cli.App, rows []client.UsageRow) error {
 				}
 			}
 			hours, unit := output.SlotHours(r.Slot, r.SlotSeconds)
-			t.Row(append(cells, r.Slot, hours, unit)...)
+			cells = append(cells, r.Slot, hours, unit)
+			if priced {
+				cells = append(cells, costText(r))
+			}
+			t.Row(cells...)
 		}
 		return t
 	})
+}
+
+// costText shows the cost of a row; a plus says that no price applied to a part of it.
+func costText(r client.UsageRow) string {
+	switch {
+	case r.Cost == nil:
+		return "no price"
+	case r.UnpricedSlotSeconds != "0":
+		return Money(*r.Cost) + " +"
+	}
+	return Money(*r.Cost)
 }
 
 // text shows the name of what a row is about, or its id.
@@ -169,13 +190,17 @@ func (g *grouped) write(out io.Writer, rows []client.UsageRow) error {
 	for _, by := range g.by {
 		head = append(head, by, by+"_name")
 	}
-	_ = w.Write(append(head, "slot", "slot_seconds")) // Error returns the error
+	_ = w.Write(append(head, "slot", "slot_seconds", "cost", "unpriced_slot_seconds")) // Error returns the error
 	for _, r := range rows {
 		var cells []string
 		for _, k := range r.Keys {
 			cells = append(cells, csvtext.Cell(k.Value), csvtext.Cell(k.Label))
 		}
-		_ = w.Write(append(cells, r.Slot, r.SlotSeconds))
+		cost := ""
+		if r.Cost != nil {
+			cost = *r.Cost
+		}
+		_ = w.Write(append(cells, r.Slot, r.SlotSeconds, cost, r.UnpricedSlotSeconds))
 	}
 	w.Flush()
 	return w.Error()

@@ -16,7 +16,7 @@ var reasonsOfEnds = []session.TerminationReason{
 	session.TerminationReasonStartFailed, session.TerminationReasonDeadlineExceeded, session.TerminationReasonAgentLost,
 	session.TerminationReasonKernelLost, session.TerminationReasonShutdown, session.TerminationReasonDependencyFailed,
 	session.TerminationReasonPreempted, session.TerminationReasonDrained, session.TerminationReasonIdle,
-	session.TerminationReasonLifetime, session.TerminationReasonPendingTimeout,
+	session.TerminationReasonLifetime, session.TerminationReasonPendingTimeout, session.TerminationReasonBudget,
 }
 
 // Meter has the metrics of sessions.

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import { csvOf, pivot, rangeOf, type UsageRow } from "./usage";
 
-const row = (label: string, slot: string, slotSeconds: string): UsageRow => ({
+const row = (label: string, slot: string, slotSeconds: string, cost: string | null = null): UsageRow => ({
   slot,
   slotSeconds,
+  cost,
+  unpricedSlotSeconds: cost === null ? slotSeconds : "0",
   keys: [{ dimension: "USER", value: `id-${label}`, label }],
 });
 
@@ -16,9 +18,23 @@ test("each group is one row with a column for each slot", () => {
   ]);
 });
 
+test("the costs of a group are added exactly", () => {
+  const got = pivot([
+    row("ada", "mem", "8", "0.1"),
+    row("ada", "cpu", "1", "0.2"),
+    row("ben", "cpu", "1", "3"),
+    row("ben", "mem", "5"),
+  ]);
+  expect(got.rows.map((r) => [r.cost, r.unpriced])).toEqual([
+    ["0.3", false],
+    ["3", true],
+  ]);
+  expect(pivot([row("ada", "cpu", "1")]).rows[0]?.cost).toBe(null);
+});
+
 test("CSV has exact sums and no formulas", () => {
-  expect(csvOf([row("=1+1", "cpu", "0.000001"), row('a,"b"', "mem", "3")], ["USER"])).toBe(
-    'user,user_name,slot,slot_seconds\nid-=1+1,\'=1+1,cpu,0.000001\n"id-a,""b""","a,""b""",mem,3\n',
+  expect(csvOf([row("=1+1", "cpu", "0.000001"), row('a,"b"', "mem", "3", "0.5")], ["USER"])).toBe(
+    'user,user_name,slot,slot_seconds,cost,unpriced_slot_seconds\nid-=1+1,\'=1+1,cpu,0.000001,,0.000001\n"id-a,""b""","a,""b""",mem,3,0.5,0\n',
   );
 });
 

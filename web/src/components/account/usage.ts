@@ -1,10 +1,11 @@
 import { graphql, type ResultOf } from "../../api/graphql";
 import { harmless } from "../csv";
 import { bySlot } from "../format";
+import { sumMoney } from "../money";
 
 export const UsageReportQuery = graphql(`
   query UsageReport($input: UsageReportInput!) {
-    usageReport(input: $input) { slot slotSeconds keys { dimension value label } }
+    usageReport(input: $input) { slot slotSeconds cost unpricedSlotSeconds keys { dimension value label } }
   }
 `);
 
@@ -49,6 +50,10 @@ export function rangeOf(period: Period, now: Date): { from: Date; to: Date } {
 export interface Pivoted {
   keys: { value: string; label: string }[];
   charged: Record<string, string>;
+  /** The sum of the costs of the slots; null if nothing has a price. */
+  cost: string | null;
+  /** Reports whether no price applied to a part of the charges. */
+  unpriced: boolean;
 }
 
 /** Returns one row for each group, with a column for each slot. */
@@ -57,8 +62,15 @@ export function pivot(rows: readonly UsageRow[]): { slots: string[]; rows: Pivot
   const slots = new Set<string>();
   for (const r of rows) {
     const key = r.keys.map((k) => k.value).join("\t");
-    const row = found.get(key) ?? { keys: r.keys.map(({ value, label }) => ({ value, label })), charged: {} };
+    const row = found.get(key) ?? {
+      keys: r.keys.map(({ value, label }) => ({ value, label })),
+      charged: {},
+      cost: null,
+      unpriced: false,
+    };
     row.charged[r.slot] = r.slotSeconds;
+    if (r.cost !== null) row.cost = sumMoney([row.cost ?? "0", r.cost]);
+    row.unpriced ||= r.unpricedSlotSeconds !== "0";
     found.set(key, row);
     slots.add(r.slot);
   }
@@ -71,11 +83,19 @@ export function csvOf(rows: readonly UsageRow[], by: readonly string[]): string 
     const safe = harmless(text);
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
-  const head = [...by.flatMap((d) => [d.toLowerCase(), `${d.toLowerCase()}_name`]), "slot", "slot_seconds"];
+  const head = [
+    ...by.flatMap((d) => [d.toLowerCase(), `${d.toLowerCase()}_name`]),
+    "slot",
+    "slot_seconds",
+    "cost",
+    "unpriced_slot_seconds",
+  ];
   const lines = rows.map((r) => [
     ...r.keys.flatMap((k) => [cell(k.value), cell(k.label)]),
     cell(r.slot),
     r.slotSeconds,
+    r.cost ?? "",
+    r.unpricedSlotSeconds,
   ]);
   return [head, ...lines].map((line) => `${line.join(",")}\n`).join("");
 }

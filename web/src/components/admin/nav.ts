@@ -59,6 +59,8 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
       },
       { to: "/admin/idle", label: "Idle checkers", for: (v) => canReadDomain(v) || hasRoleFor(v, "RESOURCE_GROUP") },
       { to: "/admin/presets", label: "Presets", for: (v) => canReadDomain(v) || hasRoleFor(v, "RESOURCE_PRESET") },
+      { to: "/admin/prices", label: "Prices", for: canReadAll },
+      { to: "/admin/budgets", label: "Budgets", for: (v) => canReadDomain(v) || hasRoleFor(v, "RESOURCE_POLICY") },
       { to: "/admin/volumes", label: "Volumes", for: (v) => canReadDomain(v) || hasRoleFor(v, "VOLUME") },
       { to: "/admin/roles", label: "Roles", for: (v) => canReadAll(v) || hasRoleFor(v, "ROLE") },
     ],

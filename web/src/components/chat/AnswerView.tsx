@@ -1,6 +1,7 @@
 import { Button, CopyButton } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { lazy, memo, Suspense } from "react";
+import { useCurrency } from "../../hooks/useCurrency";
 import { t } from "../../i18n";
 import { word } from "../../words";
 import { Toned } from "../Status";
@@ -166,7 +167,8 @@ function State({ answer: a }: { answer: Answer }) {
 }
 
 /** The measurements of an answer in one line. Those that are not known are left out. */
-function Numbers({ answer: { metrics: m, revision, session } }: { answer: Answer }) {
+function Numbers({ answer: { metrics: m, cost, revision, session } }: { answer: Answer }) {
+  const currency = useCurrency();
   const facts: [label: string, value: string][] = [];
   if (m?.firstToken != null) {
     facts.push([t("Time to the first token"), t("first token {{time}}", { time: measured(m.firstToken) })]);
@@ -182,6 +184,7 @@ function Numbers({ answer: { metrics: m, revision, session } }: { answer: Answer
   }
   if (m?.duration != null)
     facts.push([t("Time of the whole answer"), t("{{time}} in all", { time: measured(m.duration) })]);
+  if (cost !== null) facts.push([t("Cost of the answer"), `${cost} ${currency}`]);
   if (facts.length === 0 && revision === null && session === null) return null;
   return (
     <p className="chat-numbers dim">

@@ -19,6 +19,7 @@ export const AnswerParts = graphql(
     model { ...ModelParts }
     parameters { ...ParameterParts }
     session { id name }
+    cost
     metrics { firstToken duration waited promptTokens completionTokens cachedTokens tokensPerSecond }
   }
 `,

@@ -13,6 +13,7 @@ const answer = (more: Partial<Answer> = {}): Answer => ({
   previous: null,
   status: "RUNNING",
   message: "",
+  cost: null,
   text: "",
   reasoning: "",
   revision: null,

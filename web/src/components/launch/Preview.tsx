@@ -3,10 +3,12 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "urql";
 import { fromGraphQL } from "../../api/errors";
 import { graphql, type ResultOf, type VariablesOf } from "../../api/graphql";
+import { useCurrency } from "../../hooks/useCurrency";
 import { useNow } from "../../hooks/useNow";
 import { t } from "../../i18n";
 import { slotName, withSlotNames } from "../../slots";
 import { duration } from "../format";
+import { money } from "../money";
 import { amountsOf, check, inputOf, type LaunchDraft, withAmounts } from "./request";
 
 const DryRunQuery = graphql(`
@@ -16,6 +18,7 @@ const DryRunQuery = graphql(`
       refusals { code message field limit }
       agents { id name }
       resourceGroup { id name }
+      pricePerHour
       pending { position summary estimatedStart suggestions { kind text field to slots resourceGroup session } }
     }
   }
@@ -42,6 +45,7 @@ export function Preview({ draft, onChange }: Props) {
     requestPolicy: "network-only",
   });
   const trial = complete && debounced ? data?.dryRun : null;
+  const currency = useCurrency();
   const current = debounced === input && !fetching;
   return (
     <div
@@ -53,7 +57,12 @@ export function Preview({ draft, onChange }: Props) {
       {error && complete ? (
         <span className="tone-bad">{withSlotNames(fromGraphQL(error).message)}</span>
       ) : trial ? (
-        <Verdict trial={trial} onChange={onChange} />
+        <>
+          <Verdict trial={trial} onChange={onChange} />
+          {trial.pricePerHour !== null ? (
+            <span>{t("Price: {{amount}} {{currency}} an hour", { amount: money(trial.pricePerHour), currency })}</span>
+          ) : null}
+        </>
       ) : (
         <span className="dim">{complete ? "…" : t("Fill in the form to see when the session would start.")}</span>
       )}

@@ -1,3 +1,4 @@
+import { useCurrency } from "../../hooks/useCurrency";
 import { t } from "../../i18n";
 import { when } from "../format";
 import { type DeploymentDetail, measured, percent, rate } from "./serving";
@@ -5,6 +6,7 @@ import { type DeploymentDetail, measured, percent, rate } from "./serving";
 /** Shows the load of the last minute and who can use a deployment. */
 export function Facts({ deployment: d }: { deployment: DeploymentDetail }) {
   const l = d.load;
+  const currency = useCurrency();
   const numbers: [name: string, value: string, title?: string][] = l
     ? [
         [t("Requests/s"), rate(l.requestsPerSecond)],
@@ -32,6 +34,20 @@ export function Facts({ deployment: d }: { deployment: DeploymentDetail }) {
       ) : (
         <p className="dim">{t("No gateway reports the load.")}</p>
       )}
+      {d.tokenPrices ? (
+        <p>
+          {t("1,000 tokens cost {{prices}} {{currency}}.", {
+            prices: [
+              d.tokenPrices.input ? t("{{amount}} in a prompt", { amount: d.tokenPrices.input }) : "",
+              d.tokenPrices.cachedInput ? t("{{amount}} from the cache", { amount: d.tokenPrices.cachedInput }) : "",
+              d.tokenPrices.output ? t("{{amount}} in an answer", { amount: d.tokenPrices.output }) : "",
+            ]
+              .filter(Boolean)
+              .join(", "),
+            currency,
+          })}
+        </p>
+      ) : null}
       <p className="dim">
         {[
           d.shared

@@ -20,6 +20,7 @@ export const DeploymentParts = graphql(
     traffic { revision percent }
     ready: replicas(first: 1, where: { phase: READY }) { totalCount }
     load { ...LoadParts }
+    tokenPrices { input cachedInput output }
     strategy { kind maxSurge maxUnavailable autoPromote promoteAfter steps stepTime deadline }
     scaling {
       min max zeroAfter upAfter downAfter

@@ -2,6 +2,7 @@ import { Select } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../api/graphql";
 import { Groups } from "../../components/account/Groups";
+import { MyBudgets } from "../../components/account/MyBudgets";
 import { LimitsTable } from "../../components/admin/rules/LimitsTable";
 import { FailureNote } from "../../components/Note";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -65,6 +66,7 @@ export function Limits() {
           "Resources that are not listed have no limit. If several policies apply, the limit that leaves the least is shown.",
         )}
       </p>
+      <MyBudgets />
       <Groups />
     </>
   );

@@ -8,6 +8,7 @@ import {
   type Dimension,
   dimensions,
   type Period,
+  type Pivoted,
   periods,
   pivot,
   rangeOf,
@@ -15,13 +16,17 @@ import {
   UsageReportQuery,
 } from "../../components/account/usage";
 import { isMemory, slotHours } from "../../components/format";
+import { money, sumMoney } from "../../components/money";
 import { Empty, FailureNote } from "../../components/Note";
 import { save } from "../../components/save";
+import { useCurrency } from "../../hooks/useCurrency";
 import { t } from "../../i18n";
 import { slotName } from "../../slots";
 import { word } from "../../words";
 
 const most = 500;
+
+const costText = (r: Pivoted) => (r.cost === null ? t("no price") : `${money(r.cost)}${r.unpriced ? " +" : ""}`);
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Shows what the sessions that the viewer can see were charged, grouped. */
@@ -41,6 +46,9 @@ export function Usage() {
   });
   const rows = data?.usageReport ?? [];
   const table = useMemo(() => pivot(rows), [rows]);
+  const currency = useCurrency();
+  const total = sumMoney(table.rows.map((r) => r.cost ?? "0"));
+  const priced = table.rows.some((r) => r.cost !== null);
   const choose = (change: { by?: string; step?: string; period?: string }) =>
     void navigate({ search: (o) => ({ ...o, ...change }), replace: true });
   return (
@@ -110,6 +118,11 @@ export function Usage() {
                     {slotName(s)}, {isMemory(s) ? t("GiB-hours") : t("hours")}
                   </th>
                 ))}
+                {priced ? (
+                  <th className="num">
+                    {t("Cost")}, {currency}
+                  </th>
+                ) : null}
               </tr>
             </thead>
             <tbody>
@@ -125,15 +138,29 @@ export function Usage() {
                       {r.charged[s] ? slotHours(s, r.charged[s]) : ""}
                     </td>
                   ))}
+                  {priced ? <td className="num">{costText(r)}</td> : null}
                 </tr>
               ))}
             </tbody>
+            {priced ? (
+              <tfoot>
+                <tr>
+                  <th scope="row" colSpan={by.length + table.slots.length}>
+                    {t("All")}
+                  </th>
+                  <td className="num">{money(total)}</td>
+                </tr>
+              </tfoot>
+            ) : null}
           </table>
         </section>
       ) : null}
       <p className="dim">
         {table.rows.length > most
           ? `${t("The first {{count}} rows are shown; the CSV has all.", { count: most })} `
+          : ""}
+        {table.rows.some((r) => r.cost !== null && r.unpriced)
+          ? `${t("A plus means that a part of the charges had no price.")} `
           : ""}
         {t("You see the sessions that you can see in lists. Days begin at midnight in {{zone}}.", { zone })}
       </p>
