@@ -82,6 +82,10 @@ const (
 	ImageCopy          Kind = 61
 	ImageBuild         Kind = 58
 	Other              Kind = 63
+	Notice             Kind = 70
+	NoticeChannel      Kind = 71
+	Announcement       Kind = 72
+	NoticeDelivery     Kind = 73
 )
 
 // New returns a fresh id of the kind.
