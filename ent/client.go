@@ -20,6 +20,8 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/announcement"
+	"github.com/berthhq/berth/ent/announcementdismissal"
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
@@ -56,6 +58,12 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	entnotice "github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticechannel"
+	"github.com/berthhq/berth/ent/noticecursor"
+	"github.com/berthhq/berth/ent/noticedelivery"
+	"github.com/berthhq/berth/ent/noticemark"
+	"github.com/berthhq/berth/ent/noticesetting"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
@@ -106,6 +114,10 @@ type Client struct {
 	AgentSighting *AgentSightingClient
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
+	// Announcement is the client for interacting with the Announcement builders.
+	Announcement *AnnouncementClient
+	// AnnouncementDismissal is the client for interacting with the AnnouncementDismissal builders.
+	AnnouncementDismissal *AnnouncementDismissalClient
 	// AppPort is the client for interacting with the AppPort builders.
 	AppPort *AppPortClient
 	// AppShare is the client for interacting with the AppShare builders.
@@ -178,6 +190,18 @@ type Client struct {
 	LoginSession *LoginSessionClient
 	// Membership is the client for interacting with the Membership builders.
 	Membership *MembershipClient
+	// Notice is the client for interacting with the Notice builders.
+	Notice *NoticeClient
+	// NoticeChannel is the client for interacting with the NoticeChannel builders.
+	NoticeChannel *NoticeChannelClient
+	// NoticeCursor is the client for interacting with the NoticeCursor builders.
+	NoticeCursor *NoticeCursorClient
+	// NoticeDelivery is the client for interacting with the NoticeDelivery builders.
+	NoticeDelivery *NoticeDeliveryClient
+	// NoticeMark is the client for interacting with the NoticeMark builders.
+	NoticeMark *NoticeMarkClient
+	// NoticeSetting is the client for interacting with the NoticeSetting builders.
+	NoticeSetting *NoticeSettingClient
 	// ObjectStorage is the client for interacting with the ObjectStorage builders.
 	ObjectStorage *ObjectStorageClient
 	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
@@ -259,6 +283,8 @@ func (c *Client) init() {
 	c.Agent = NewAgentClient(c.config)
 	c.AgentSighting = NewAgentSightingClient(c.config)
 	c.Allocation = NewAllocationClient(c.config)
+	c.Announcement = NewAnnouncementClient(c.config)
+	c.AnnouncementDismissal = NewAnnouncementDismissalClient(c.config)
 	c.AppPort = NewAppPortClient(c.config)
 	c.AppShare = NewAppShareClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
@@ -295,6 +321,12 @@ func (c *Client) init() {
 	c.LoginAttempt = NewLoginAttemptClient(c.config)
 	c.LoginSession = NewLoginSessionClient(c.config)
 	c.Membership = NewMembershipClient(c.config)
+	c.Notice = NewNoticeClient(c.config)
+	c.NoticeChannel = NewNoticeChannelClient(c.config)
+	c.NoticeCursor = NewNoticeCursorClient(c.config)
+	c.NoticeDelivery = NewNoticeDeliveryClient(c.config)
+	c.NoticeMark = NewNoticeMarkClient(c.config)
+	c.NoticeSetting = NewNoticeSettingClient(c.config)
 	c.ObjectStorage = NewObjectStorageClient(c.config)
 	c.PolicyAttachment = NewPolicyAttachmentClient(c.config)
 	c.Project = NewProjectClient(c.config)
@@ -418,81 +450,89 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:                ctx,
-		config:             cfg,
-		AccessToken:        NewAccessTokenClient(cfg),
-		Agent:              NewAgentClient(cfg),
-		AgentSighting:      NewAgentSightingClient(cfg),
-		Allocation:         NewAllocationClient(cfg),
-		AppPort:            NewAppPortClient(cfg),
-		AppShare:           NewAppShareClient(cfg),
-		AuditEntry:         NewAuditEntryClient(cfg),
-		Chat:               NewChatClient(cfg),
-		ChatAnswer:         NewChatAnswerClient(cfg),
-		ChatContent:        NewChatContentClient(cfg),
-		ChatEndpoint:       NewChatEndpointClient(cfg),
-		ChatReplay:         NewChatReplayClient(cfg),
-		ChatTurn:           NewChatTurnClient(cfg),
-		ChatVote:           NewChatVoteClient(cfg),
-		ClusterIdentity:    NewClusterIdentityClient(cfg),
-		Deployment:         NewDeploymentClient(cfg),
-		DeploymentEvent:    NewDeploymentEventClient(cfg),
-		DeploymentKey:      NewDeploymentKeyClient(cfg),
-		DeploymentReplica:  NewDeploymentReplicaClient(cfg),
-		DeploymentRevision: NewDeploymentRevisionClient(cfg),
-		Device:             NewDeviceClient(cfg),
-		Domain:             NewDomainClient(cfg),
-		ExternalIdentity:   NewExternalIdentityClient(cfg),
-		Fence:              NewFenceClient(cfg),
-		GroupGrant:         NewGroupGrantClient(cfg),
-		IdentityProvider:   NewIdentityProviderClient(cfg),
-		IdleActivity:       NewIdleActivityClient(cfg),
-		IdleBinding:        NewIdleBindingClient(cfg),
-		IdleChecker:        NewIdleCheckerClient(cfg),
-		Image:              NewImageClient(cfg),
-		ImageBuild:         NewImageBuildClient(cfg),
-		ImageCopy:          NewImageCopyClient(cfg),
-		ImageVersion:       NewImageVersionClient(cfg),
-		Invitation:         NewInvitationClient(cfg),
-		JoinToken:          NewJoinTokenClient(cfg),
-		Kernel:             NewKernelClient(cfg),
-		Keypair:            NewKeypairClient(cfg),
-		LoginAttempt:       NewLoginAttemptClient(cfg),
-		LoginSession:       NewLoginSessionClient(cfg),
-		Membership:         NewMembershipClient(cfg),
-		ObjectStorage:      NewObjectStorageClient(cfg),
-		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
-		Project:            NewProjectClient(cfg),
-		QuotaScope:         NewQuotaScopeClient(cfg),
-		RecoveryCode:       NewRecoveryCodeClient(cfg),
-		Registry:           NewRegistryClient(cfg),
-		ResourceGroup:      NewResourceGroupClient(cfg),
-		ResourcePolicy:     NewResourcePolicyClient(cfg),
-		ResourcePreset:     NewResourcePresetClient(cfg),
-		Retention:          NewRetentionClient(cfg),
-		Role:               NewRoleClient(cfg),
-		RoleGrant:          NewRoleGrantClient(cfg),
-		SSHKey:             NewSSHKeyClient(cfg),
-		ScanResult:         NewScanResultClient(cfg),
-		SeriesChunk:        NewSeriesChunkClient(cfg),
-		Session:            NewSessionClient(cfg),
-		SessionArray:       NewSessionArrayClient(cfg),
-		SessionDependency:  NewSessionDependencyClient(cfg),
-		SessionEvent:       NewSessionEventClient(cfg),
-		SessionGroup:       NewSessionGroupClient(cfg),
-		SessionMount:       NewSessionMountClient(cfg),
-		SessionNetwork:     NewSessionNetworkClient(cfg),
-		SessionTemplate:    NewSessionTemplateClient(cfg),
-		ShareWeight:        NewShareWeightClient(cfg),
-		SlotType:           NewSlotTypeClient(cfg),
-		StorageProxy:       NewStorageProxyClient(cfg),
-		Task:               NewTaskClient(cfg),
-		User:               NewUserClient(cfg),
-		Vfolder:            NewVfolderClient(cfg),
-		VfolderShare:       NewVfolderShareClient(cfg),
-		VfolderTicket:      NewVfolderTicketClient(cfg),
-		Volume:             NewVolumeClient(cfg),
-		VolumeGrant:        NewVolumeGrantClient(cfg),
+		ctx:                   ctx,
+		config:                cfg,
+		AccessToken:           NewAccessTokenClient(cfg),
+		Agent:                 NewAgentClient(cfg),
+		AgentSighting:         NewAgentSightingClient(cfg),
+		Allocation:            NewAllocationClient(cfg),
+		Announcement:          NewAnnouncementClient(cfg),
+		AnnouncementDismissal: NewAnnouncementDismissalClient(cfg),
+		AppPort:               NewAppPortClient(cfg),
+		AppShare:              NewAppShareClient(cfg),
+		AuditEntry:            NewAuditEntryClient(cfg),
+		Chat:                  NewChatClient(cfg),
+		ChatAnswer:            NewChatAnswerClient(cfg),
+		ChatContent:           NewChatContentClient(cfg),
+		ChatEndpoint:          NewChatEndpointClient(cfg),
+		ChatReplay:            NewChatReplayClient(cfg),
+		ChatTurn:              NewChatTurnClient(cfg),
+		ChatVote:              NewChatVoteClient(cfg),
+		ClusterIdentity:       NewClusterIdentityClient(cfg),
+		Deployment:            NewDeploymentClient(cfg),
+		DeploymentEvent:       NewDeploymentEventClient(cfg),
+		DeploymentKey:         NewDeploymentKeyClient(cfg),
+		DeploymentReplica:     NewDeploymentReplicaClient(cfg),
+		DeploymentRevision:    NewDeploymentRevisionClient(cfg),
+		Device:                NewDeviceClient(cfg),
+		Domain:                NewDomainClient(cfg),
+		ExternalIdentity:      NewExternalIdentityClient(cfg),
+		Fence:                 NewFenceClient(cfg),
+		GroupGrant:            NewGroupGrantClient(cfg),
+		IdentityProvider:      NewIdentityProviderClient(cfg),
+		IdleActivity:          NewIdleActivityClient(cfg),
+		IdleBinding:           NewIdleBindingClient(cfg),
+		IdleChecker:           NewIdleCheckerClient(cfg),
+		Image:                 NewImageClient(cfg),
+		ImageBuild:            NewImageBuildClient(cfg),
+		ImageCopy:             NewImageCopyClient(cfg),
+		ImageVersion:          NewImageVersionClient(cfg),
+		Invitation:            NewInvitationClient(cfg),
+		JoinToken:             NewJoinTokenClient(cfg),
+		Kernel:                NewKernelClient(cfg),
+		Keypair:               NewKeypairClient(cfg),
+		LoginAttempt:          NewLoginAttemptClient(cfg),
+		LoginSession:          NewLoginSessionClient(cfg),
+		Membership:            NewMembershipClient(cfg),
+		Notice:                NewNoticeClient(cfg),
+		NoticeChannel:         NewNoticeChannelClient(cfg),
+		NoticeCursor:          NewNoticeCursorClient(cfg),
+		NoticeDelivery:        NewNoticeDeliveryClient(cfg),
+		NoticeMark:            NewNoticeMarkClient(cfg),
+		NoticeSetting:         NewNoticeSettingClient(cfg),
+		ObjectStorage:         NewObjectStorageClient(cfg),
+		PolicyAttachment:      NewPolicyAttachmentClient(cfg),
+		Project:               NewProjectClient(cfg),
+		QuotaScope:            NewQuotaScopeClient(cfg),
+		RecoveryCode:          NewRecoveryCodeClient(cfg),
+		Registry:              NewRegistryClient(cfg),
+		ResourceGroup:         NewResourceGroupClient(cfg),
+		ResourcePolicy:        NewResourcePolicyClient(cfg),
+		ResourcePreset:        NewResourcePresetClient(cfg),
+		Retention:             NewRetentionClient(cfg),
+		Role:                  NewRoleClient(cfg),
+		RoleGrant:             NewRoleGrantClient(cfg),
+		SSHKey:                NewSSHKeyClient(cfg),
+		ScanResult:            NewScanResultClient(cfg),
+		SeriesChunk:           NewSeriesChunkClient(cfg),
+		Session:               NewSessionClient(cfg),
+		SessionArray:          NewSessionArrayClient(cfg),
+		SessionDependency:     NewSessionDependencyClient(cfg),
+		SessionEvent:          NewSessionEventClient(cfg),
+		SessionGroup:          NewSessionGroupClient(cfg),
+		SessionMount:          NewSessionMountClient(cfg),
+		SessionNetwork:        NewSessionNetworkClient(cfg),
+		SessionTemplate:       NewSessionTemplateClient(cfg),
+		ShareWeight:           NewShareWeightClient(cfg),
+		SlotType:              NewSlotTypeClient(cfg),
+		StorageProxy:          NewStorageProxyClient(cfg),
+		Task:                  NewTaskClient(cfg),
+		User:                  NewUserClient(cfg),
+		Vfolder:               NewVfolderClient(cfg),
+		VfolderShare:          NewVfolderShareClient(cfg),
+		VfolderTicket:         NewVfolderTicketClient(cfg),
+		Volume:                NewVolumeClient(cfg),
+		VolumeGrant:           NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -510,81 +550,89 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:                ctx,
-		config:             cfg,
-		AccessToken:        NewAccessTokenClient(cfg),
-		Agent:              NewAgentClient(cfg),
-		AgentSighting:      NewAgentSightingClient(cfg),
-		Allocation:         NewAllocationClient(cfg),
-		AppPort:            NewAppPortClient(cfg),
-		AppShare:           NewAppShareClient(cfg),
-		AuditEntry:         NewAuditEntryClient(cfg),
-		Chat:               NewChatClient(cfg),
-		ChatAnswer:         NewChatAnswerClient(cfg),
-		ChatContent:        NewChatContentClient(cfg),
-		ChatEndpoint:       NewChatEndpointClient(cfg),
-		ChatReplay:         NewChatReplayClient(cfg),
-		ChatTurn:           NewChatTurnClient(cfg),
-		ChatVote:           NewChatVoteClient(cfg),
-		ClusterIdentity:    NewClusterIdentityClient(cfg),
-		Deployment:         NewDeploymentClient(cfg),
-		DeploymentEvent:    NewDeploymentEventClient(cfg),
-		DeploymentKey:      NewDeploymentKeyClient(cfg),
-		DeploymentReplica:  NewDeploymentReplicaClient(cfg),
-		DeploymentRevision: NewDeploymentRevisionClient(cfg),
-		Device:             NewDeviceClient(cfg),
-		Domain:             NewDomainClient(cfg),
-		ExternalIdentity:   NewExternalIdentityClient(cfg),
-		Fence:              NewFenceClient(cfg),
-		GroupGrant:         NewGroupGrantClient(cfg),
-		IdentityProvider:   NewIdentityProviderClient(cfg),
-		IdleActivity:       NewIdleActivityClient(cfg),
-		IdleBinding:        NewIdleBindingClient(cfg),
-		IdleChecker:        NewIdleCheckerClient(cfg),
-		Image:              NewImageClient(cfg),
-		ImageBuild:         NewImageBuildClient(cfg),
-		ImageCopy:          NewImageCopyClient(cfg),
-		ImageVersion:       NewImageVersionClient(cfg),
-		Invitation:         NewInvitationClient(cfg),
-		JoinToken:          NewJoinTokenClient(cfg),
-		Kernel:             NewKernelClient(cfg),
-		Keypair:            NewKeypairClient(cfg),
-		LoginAttempt:       NewLoginAttemptClient(cfg),
-		LoginSession:       NewLoginSessionClient(cfg),
-		Membership:         NewMembershipClient(cfg),
-		ObjectStorage:      NewObjectStorageClient(cfg),
-		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
-		Project:            NewProjectClient(cfg),
-		QuotaScope:         NewQuotaScopeClient(cfg),
-		RecoveryCode:       NewRecoveryCodeClient(cfg),
-		Registry:           NewRegistryClient(cfg),
-		ResourceGroup:      NewResourceGroupClient(cfg),
-		ResourcePolicy:     NewResourcePolicyClient(cfg),
-		ResourcePreset:     NewResourcePresetClient(cfg),
-		Retention:          NewRetentionClient(cfg),
-		Role:               NewRoleClient(cfg),
-		RoleGrant:          NewRoleGrantClient(cfg),
-		SSHKey:             NewSSHKeyClient(cfg),
-		ScanResult:         NewScanResultClient(cfg),
-		SeriesChunk:        NewSeriesChunkClient(cfg),
-		Session:            NewSessionClient(cfg),
-		SessionArray:       NewSessionArrayClient(cfg),
-		SessionDependency:  NewSessionDependencyClient(cfg),
-		SessionEvent:       NewSessionEventClient(cfg),
-		SessionGroup:       NewSessionGroupClient(cfg),
-		SessionMount:       NewSessionMountClient(cfg),
-		SessionNetwork:     NewSessionNetworkClient(cfg),
-		SessionTemplate:    NewSessionTemplateClient(cfg),
-		ShareWeight:        NewShareWeightClient(cfg),
-		SlotType:           NewSlotTypeClient(cfg),
-		StorageProxy:       NewStorageProxyClient(cfg),
-		Task:               NewTaskClient(cfg),
-		User:               NewUserClient(cfg),
-		Vfolder:            NewVfolderClient(cfg),
-		VfolderShare:       NewVfolderShareClient(cfg),
-		VfolderTicket:      NewVfolderTicketClient(cfg),
-		Volume:             NewVolumeClient(cfg),
-		VolumeGrant:        NewVolumeGrantClient(cfg),
+		ctx:                   ctx,
+		config:                cfg,
+		AccessToken:           NewAccessTokenClient(cfg),
+		Agent:                 NewAgentClient(cfg),
+		AgentSighting:         NewAgentSightingClient(cfg),
+		Allocation:            NewAllocationClient(cfg),
+		Announcement:          NewAnnouncementClient(cfg),
+		AnnouncementDismissal: NewAnnouncementDismissalClient(cfg),
+		AppPort:               NewAppPortClient(cfg),
+		AppShare:              NewAppShareClient(cfg),
+		AuditEntry:            NewAuditEntryClient(cfg),
+		Chat:                  NewChatClient(cfg),
+		ChatAnswer:            NewChatAnswerClient(cfg),
+		ChatContent:           NewChatContentClient(cfg),
+		ChatEndpoint:          NewChatEndpointClient(cfg),
+		ChatReplay:            NewChatReplayClient(cfg),
+		ChatTurn:              NewChatTurnClient(cfg),
+		ChatVote:              NewChatVoteClient(cfg),
+		ClusterIdentity:       NewClusterIdentityClient(cfg),
+		Deployment:            NewDeploymentClient(cfg),
+		DeploymentEvent:       NewDeploymentEventClient(cfg),
+		DeploymentKey:         NewDeploymentKeyClient(cfg),
+		DeploymentReplica:     NewDeploymentReplicaClient(cfg),
+		DeploymentRevision:    NewDeploymentRevisionClient(cfg),
+		Device:                NewDeviceClient(cfg),
+		Domain:                NewDomainClient(cfg),
+		ExternalIdentity:      NewExternalIdentityClient(cfg),
+		Fence:                 NewFenceClient(cfg),
+		GroupGrant:            NewGroupGrantClient(cfg),
+		IdentityProvider:      NewIdentityProviderClient(cfg),
+		IdleActivity:          NewIdleActivityClient(cfg),
+		IdleBinding:           NewIdleBindingClient(cfg),
+		IdleChecker:           NewIdleCheckerClient(cfg),
+		Image:                 NewImageClient(cfg),
+		ImageBuild:            NewImageBuildClient(cfg),
+		ImageCopy:             NewImageCopyClient(cfg),
+		ImageVersion:          NewImageVersionClient(cfg),
+		Invitation:            NewInvitationClient(cfg),
+		JoinToken:             NewJoinTokenClient(cfg),
+		Kernel:                NewKernelClient(cfg),
+		Keypair:               NewKeypairClient(cfg),
+		LoginAttempt:          NewLoginAttemptClient(cfg),
+		LoginSession:          NewLoginSessionClient(cfg),
+		Membership:            NewMembershipClient(cfg),
+		Notice:                NewNoticeClient(cfg),
+		NoticeChannel:         NewNoticeChannelClient(cfg),
+		NoticeCursor:          NewNoticeCursorClient(cfg),
+		NoticeDelivery:        NewNoticeDeliveryClient(cfg),
+		NoticeMark:            NewNoticeMarkClient(cfg),
+		NoticeSetting:         NewNoticeSettingClient(cfg),
+		ObjectStorage:         NewObjectStorageClient(cfg),
+		PolicyAttachment:      NewPolicyAttachmentClient(cfg),
+		Project:               NewProjectClient(cfg),
+		QuotaScope:            NewQuotaScopeClient(cfg),
+		RecoveryCode:          NewRecoveryCodeClient(cfg),
+		Registry:              NewRegistryClient(cfg),
+		ResourceGroup:         NewResourceGroupClient(cfg),
+		ResourcePolicy:        NewResourcePolicyClient(cfg),
+		ResourcePreset:        NewResourcePresetClient(cfg),
+		Retention:             NewRetentionClient(cfg),
+		Role:                  NewRoleClient(cfg),
+		RoleGrant:             NewRoleGrantClient(cfg),
+		SSHKey:                NewSSHKeyClient(cfg),
+		ScanResult:            NewScanResultClient(cfg),
+		SeriesChunk:           NewSeriesChunkClient(cfg),
+		Session:               NewSessionClient(cfg),
+		SessionArray:          NewSessionArrayClient(cfg),
+		SessionDependency:     NewSessionDependencyClient(cfg),
+		SessionEvent:          NewSessionEventClient(cfg),
+		SessionGroup:          NewSessionGroupClient(cfg),
+		SessionMount:          NewSessionMountClient(cfg),
+		SessionNetwork:        NewSessionNetworkClient(cfg),
+		SessionTemplate:       NewSessionTemplateClient(cfg),
+		ShareWeight:           NewShareWeightClient(cfg),
+		SlotType:              NewSlotTypeClient(cfg),
+		StorageProxy:          NewStorageProxyClient(cfg),
+		Task:                  NewTaskClient(cfg),
+		User:                  NewUserClient(cfg),
+		Vfolder:               NewVfolderClient(cfg),
+		VfolderShare:          NewVfolderShareClient(cfg),
+		VfolderTicket:         NewVfolderTicketClient(cfg),
+		Volume:                NewVolumeClient(cfg),
+		VolumeGrant:           NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -614,14 +662,16 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
-		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
-		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
-		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
-		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
-		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.Announcement,
+		c.AnnouncementDismissal, c.AppPort, c.AppShare, c.AuditEntry, c.Chat,
+		c.ChatAnswer, c.ChatContent, c.ChatEndpoint, c.ChatReplay, c.ChatTurn,
+		c.ChatVote, c.ClusterIdentity, c.Deployment, c.DeploymentEvent,
+		c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision, c.Device, c.Domain,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
+		c.IdleBinding, c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy,
+		c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
+		c.LoginSession, c.Membership, c.Notice, c.NoticeChannel, c.NoticeCursor,
+		c.NoticeDelivery, c.NoticeMark, c.NoticeSetting, c.ObjectStorage,
 		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
 		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
 		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
@@ -638,14 +688,16 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
-		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
-		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
-		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
-		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
-		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.Announcement,
+		c.AnnouncementDismissal, c.AppPort, c.AppShare, c.AuditEntry, c.Chat,
+		c.ChatAnswer, c.ChatContent, c.ChatEndpoint, c.ChatReplay, c.ChatTurn,
+		c.ChatVote, c.ClusterIdentity, c.Deployment, c.DeploymentEvent,
+		c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision, c.Device, c.Domain,
+		c.ExternalIdentity, c.Fence, c.GroupGrant, c.IdentityProvider, c.IdleActivity,
+		c.IdleBinding, c.IdleChecker, c.Image, c.ImageBuild, c.ImageCopy,
+		c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel, c.Keypair, c.LoginAttempt,
+		c.LoginSession, c.Membership, c.Notice, c.NoticeChannel, c.NoticeCursor,
+		c.NoticeDelivery, c.NoticeMark, c.NoticeSetting, c.ObjectStorage,
 		c.PolicyAttachment, c.Project, c.QuotaScope, c.RecoveryCode, c.Registry,
 		c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role,
 		c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray,
@@ -669,6 +721,10 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.AgentSighting.mutate(ctx, m)
 	case *AllocationMutation:
 		return c.Allocation.mutate(ctx, m)
+	case *AnnouncementMutation:
+		return c.Announcement.mutate(ctx, m)
+	case *AnnouncementDismissalMutation:
+		return c.AnnouncementDismissal.mutate(ctx, m)
 	case *AppPortMutation:
 		return c.AppPort.mutate(ctx, m)
 	case *AppShareMutation:
@@ -741,6 +797,18 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.LoginSession.mutate(ctx, m)
 	case *MembershipMutation:
 		return c.Membership.mutate(ctx, m)
+	case *NoticeMutation:
+		return c.Notice.mutate(ctx, m)
+	case *NoticeChannelMutation:
+		return c.NoticeChannel.mutate(ctx, m)
+	case *NoticeCursorMutation:
+		return c.NoticeCursor.mutate(ctx, m)
+	case *NoticeDeliveryMutation:
+		return c.NoticeDelivery.mutate(ctx, m)
+	case *NoticeMarkMutation:
+		return c.NoticeMark.mutate(ctx, m)
+	case *NoticeSettingMutation:
+		return c.NoticeSetting.mutate(ctx, m)
 	case *ObjectStorageMutation:
 		return c.ObjectStorage.mutate(ctx, m)
 	case *PolicyAttachmentMutation:
@@ -1473,6 +1541,274 @@ func (c *AllocationClient) mutate(ctx context.Context, m *AllocationMutation) (V
 		return (&AllocationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Allocation mutation op: %q", m.Op())
+	}
+}
+
+// AnnouncementClient is a client for the Announcement schema.
+type AnnouncementClient struct {
+	config
+}
+
+// NewAnnouncementClient returns a client for the Announcement from the given config.
+func NewAnnouncementClient(c config) *AnnouncementClient {
+	return &AnnouncementClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `announcement.Hooks(f(g(h())))`.
+func (c *AnnouncementClient) Use(hooks ...Hook) {
+	c.hooks.Announcement = append(c.hooks.Announcement, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `announcement.Intercept(f(g(h())))`.
+func (c *AnnouncementClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Announcement = append(c.inters.Announcement, interceptors...)
+}
+
+// Create returns a builder for creating a Announcement entity.
+func (c *AnnouncementClient) Create() *AnnouncementCreate {
+	mutation := newAnnouncementMutation(c.config, OpCreate)
+	return &AnnouncementCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Announcement entities.
+func (c *AnnouncementClient) CreateBulk(builders ...*AnnouncementCreate) *AnnouncementCreateBulk {
+	return &AnnouncementCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AnnouncementClient) MapCreateBulk(slice any, setFunc func(*AnnouncementCreate, int)) *AnnouncementCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AnnouncementCreateBulk{err: fmt.Errorf("calling to AnnouncementClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AnnouncementCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AnnouncementCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Announcement.
+func (c *AnnouncementClient) Update() *AnnouncementUpdate {
+	mutation := newAnnouncementMutation(c.config, OpUpdate)
+	return &AnnouncementUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AnnouncementClient) UpdateOne(_m *Announcement) *AnnouncementUpdateOne {
+	mutation := newAnnouncementMutation(c.config, OpUpdateOne, withAnnouncement(_m))
+	return &AnnouncementUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AnnouncementClient) UpdateOneID(id uuid.UUID) *AnnouncementUpdateOne {
+	mutation := newAnnouncementMutation(c.config, OpUpdateOne, withAnnouncementID(id))
+	return &AnnouncementUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Announcement.
+func (c *AnnouncementClient) Delete() *AnnouncementDelete {
+	mutation := newAnnouncementMutation(c.config, OpDelete)
+	return &AnnouncementDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AnnouncementClient) DeleteOne(_m *Announcement) *AnnouncementDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AnnouncementClient) DeleteOneID(id uuid.UUID) *AnnouncementDeleteOne {
+	builder := c.Delete().Where(announcement.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AnnouncementDeleteOne{builder}
+}
+
+// Query returns a query builder for Announcement.
+func (c *AnnouncementClient) Query() *AnnouncementQuery {
+	return &AnnouncementQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAnnouncement},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Announcement entity by its id.
+func (c *AnnouncementClient) Get(ctx context.Context, id uuid.UUID) (*Announcement, error) {
+	return c.Query().Where(announcement.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AnnouncementClient) GetX(ctx context.Context, id uuid.UUID) *Announcement {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *AnnouncementClient) Hooks() []Hook {
+	return c.hooks.Announcement
+}
+
+// Interceptors returns the client interceptors.
+func (c *AnnouncementClient) Interceptors() []Interceptor {
+	inters := c.inters.Announcement
+	return append(inters[:len(inters):len(inters)], announcement.Interceptors[:]...)
+}
+
+func (c *AnnouncementClient) mutate(ctx context.Context, m *AnnouncementMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AnnouncementCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AnnouncementUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AnnouncementUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AnnouncementDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Announcement mutation op: %q", m.Op())
+	}
+}
+
+// AnnouncementDismissalClient is a client for the AnnouncementDismissal schema.
+type AnnouncementDismissalClient struct {
+	config
+}
+
+// NewAnnouncementDismissalClient returns a client for the AnnouncementDismissal from the given config.
+func NewAnnouncementDismissalClient(c config) *AnnouncementDismissalClient {
+	return &AnnouncementDismissalClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `announcementdismissal.Hooks(f(g(h())))`.
+func (c *AnnouncementDismissalClient) Use(hooks ...Hook) {
+	c.hooks.AnnouncementDismissal = append(c.hooks.AnnouncementDismissal, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `announcementdismissal.Intercept(f(g(h())))`.
+func (c *AnnouncementDismissalClient) Intercept(interceptors ...Interceptor) {
+	c.inters.AnnouncementDismissal = append(c.inters.AnnouncementDismissal, interceptors...)
+}
+
+// Create returns a builder for creating a AnnouncementDismissal entity.
+func (c *AnnouncementDismissalClient) Create() *AnnouncementDismissalCreate {
+	mutation := newAnnouncementDismissalMutation(c.config, OpCreate)
+	return &AnnouncementDismissalCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of AnnouncementDismissal entities.
+func (c *AnnouncementDismissalClient) CreateBulk(builders ...*AnnouncementDismissalCreate) *AnnouncementDismissalCreateBulk {
+	return &AnnouncementDismissalCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AnnouncementDismissalClient) MapCreateBulk(slice any, setFunc func(*AnnouncementDismissalCreate, int)) *AnnouncementDismissalCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AnnouncementDismissalCreateBulk{err: fmt.Errorf("calling to AnnouncementDismissalClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AnnouncementDismissalCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AnnouncementDismissalCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for AnnouncementDismissal.
+func (c *AnnouncementDismissalClient) Update() *AnnouncementDismissalUpdate {
+	mutation := newAnnouncementDismissalMutation(c.config, OpUpdate)
+	return &AnnouncementDismissalUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AnnouncementDismissalClient) UpdateOne(_m *AnnouncementDismissal) *AnnouncementDismissalUpdateOne {
+	mutation := newAnnouncementDismissalMutation(c.config, OpUpdateOne, withAnnouncementDismissal(_m))
+	return &AnnouncementDismissalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AnnouncementDismissalClient) UpdateOneID(id uuid.UUID) *AnnouncementDismissalUpdateOne {
+	mutation := newAnnouncementDismissalMutation(c.config, OpUpdateOne, withAnnouncementDismissalID(id))
+	return &AnnouncementDismissalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for AnnouncementDismissal.
+func (c *AnnouncementDismissalClient) Delete() *AnnouncementDismissalDelete {
+	mutation := newAnnouncementDismissalMutation(c.config, OpDelete)
+	return &AnnouncementDismissalDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AnnouncementDismissalClient) DeleteOne(_m *AnnouncementDismissal) *AnnouncementDismissalDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AnnouncementDismissalClient) DeleteOneID(id uuid.UUID) *AnnouncementDismissalDeleteOne {
+	builder := c.Delete().Where(announcementdismissal.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AnnouncementDismissalDeleteOne{builder}
+}
+
+// Query returns a query builder for AnnouncementDismissal.
+func (c *AnnouncementDismissalClient) Query() *AnnouncementDismissalQuery {
+	return &AnnouncementDismissalQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAnnouncementDismissal},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a AnnouncementDismissal entity by its id.
+func (c *AnnouncementDismissalClient) Get(ctx context.Context, id uuid.UUID) (*AnnouncementDismissal, error) {
+	return c.Query().Where(announcementdismissal.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AnnouncementDismissalClient) GetX(ctx context.Context, id uuid.UUID) *AnnouncementDismissal {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *AnnouncementDismissalClient) Hooks() []Hook {
+	return c.hooks.AnnouncementDismissal
+}
+
+// Interceptors returns the client interceptors.
+func (c *AnnouncementDismissalClient) Interceptors() []Interceptor {
+	inters := c.inters.AnnouncementDismissal
+	return append(inters[:len(inters):len(inters)], announcementdismissal.Interceptors[:]...)
+}
+
+func (c *AnnouncementDismissalClient) mutate(ctx context.Context, m *AnnouncementDismissalMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AnnouncementDismissalCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AnnouncementDismissalUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AnnouncementDismissalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AnnouncementDismissalDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown AnnouncementDismissal mutation op: %q", m.Op())
 	}
 }
 
@@ -7500,6 +7836,810 @@ func (c *MembershipClient) mutate(ctx context.Context, m *MembershipMutation) (V
 	}
 }
 
+// NoticeClient is a client for the Notice schema.
+type NoticeClient struct {
+	config
+}
+
+// NewNoticeClient returns a client for the Notice from the given config.
+func NewNoticeClient(c config) *NoticeClient {
+	return &NoticeClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `entnotice.Hooks(f(g(h())))`.
+func (c *NoticeClient) Use(hooks ...Hook) {
+	c.hooks.Notice = append(c.hooks.Notice, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `entnotice.Intercept(f(g(h())))`.
+func (c *NoticeClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Notice = append(c.inters.Notice, interceptors...)
+}
+
+// Create returns a builder for creating a Notice entity.
+func (c *NoticeClient) Create() *NoticeCreate {
+	mutation := newNoticeMutation(c.config, OpCreate)
+	return &NoticeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Notice entities.
+func (c *NoticeClient) CreateBulk(builders ...*NoticeCreate) *NoticeCreateBulk {
+	return &NoticeCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeClient) MapCreateBulk(slice any, setFunc func(*NoticeCreate, int)) *NoticeCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeCreateBulk{err: fmt.Errorf("calling to NoticeClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Notice.
+func (c *NoticeClient) Update() *NoticeUpdate {
+	mutation := newNoticeMutation(c.config, OpUpdate)
+	return &NoticeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeClient) UpdateOne(_m *Notice) *NoticeUpdateOne {
+	mutation := newNoticeMutation(c.config, OpUpdateOne, withNotice(_m))
+	return &NoticeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeClient) UpdateOneID(id uuid.UUID) *NoticeUpdateOne {
+	mutation := newNoticeMutation(c.config, OpUpdateOne, withNoticeID(id))
+	return &NoticeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Notice.
+func (c *NoticeClient) Delete() *NoticeDelete {
+	mutation := newNoticeMutation(c.config, OpDelete)
+	return &NoticeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeClient) DeleteOne(_m *Notice) *NoticeDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeClient) DeleteOneID(id uuid.UUID) *NoticeDeleteOne {
+	builder := c.Delete().Where(entnotice.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeDeleteOne{builder}
+}
+
+// Query returns a query builder for Notice.
+func (c *NoticeClient) Query() *NoticeQuery {
+	return &NoticeQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNotice},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Notice entity by its id.
+func (c *NoticeClient) Get(ctx context.Context, id uuid.UUID) (*Notice, error) {
+	return c.Query().Where(entnotice.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeClient) GetX(ctx context.Context, id uuid.UUID) *Notice {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeClient) Hooks() []Hook {
+	return c.hooks.Notice
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeClient) Interceptors() []Interceptor {
+	inters := c.inters.Notice
+	return append(inters[:len(inters):len(inters)], entnotice.Interceptors[:]...)
+}
+
+func (c *NoticeClient) mutate(ctx context.Context, m *NoticeMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Notice mutation op: %q", m.Op())
+	}
+}
+
+// NoticeChannelClient is a client for the NoticeChannel schema.
+type NoticeChannelClient struct {
+	config
+}
+
+// NewNoticeChannelClient returns a client for the NoticeChannel from the given config.
+func NewNoticeChannelClient(c config) *NoticeChannelClient {
+	return &NoticeChannelClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticechannel.Hooks(f(g(h())))`.
+func (c *NoticeChannelClient) Use(hooks ...Hook) {
+	c.hooks.NoticeChannel = append(c.hooks.NoticeChannel, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticechannel.Intercept(f(g(h())))`.
+func (c *NoticeChannelClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeChannel = append(c.inters.NoticeChannel, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeChannel entity.
+func (c *NoticeChannelClient) Create() *NoticeChannelCreate {
+	mutation := newNoticeChannelMutation(c.config, OpCreate)
+	return &NoticeChannelCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeChannel entities.
+func (c *NoticeChannelClient) CreateBulk(builders ...*NoticeChannelCreate) *NoticeChannelCreateBulk {
+	return &NoticeChannelCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeChannelClient) MapCreateBulk(slice any, setFunc func(*NoticeChannelCreate, int)) *NoticeChannelCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeChannelCreateBulk{err: fmt.Errorf("calling to NoticeChannelClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeChannelCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeChannelCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeChannel.
+func (c *NoticeChannelClient) Update() *NoticeChannelUpdate {
+	mutation := newNoticeChannelMutation(c.config, OpUpdate)
+	return &NoticeChannelUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeChannelClient) UpdateOne(_m *NoticeChannel) *NoticeChannelUpdateOne {
+	mutation := newNoticeChannelMutation(c.config, OpUpdateOne, withNoticeChannel(_m))
+	return &NoticeChannelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeChannelClient) UpdateOneID(id uuid.UUID) *NoticeChannelUpdateOne {
+	mutation := newNoticeChannelMutation(c.config, OpUpdateOne, withNoticeChannelID(id))
+	return &NoticeChannelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeChannel.
+func (c *NoticeChannelClient) Delete() *NoticeChannelDelete {
+	mutation := newNoticeChannelMutation(c.config, OpDelete)
+	return &NoticeChannelDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeChannelClient) DeleteOne(_m *NoticeChannel) *NoticeChannelDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeChannelClient) DeleteOneID(id uuid.UUID) *NoticeChannelDeleteOne {
+	builder := c.Delete().Where(noticechannel.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeChannelDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeChannel.
+func (c *NoticeChannelClient) Query() *NoticeChannelQuery {
+	return &NoticeChannelQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeChannel},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeChannel entity by its id.
+func (c *NoticeChannelClient) Get(ctx context.Context, id uuid.UUID) (*NoticeChannel, error) {
+	return c.Query().Where(noticechannel.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeChannelClient) GetX(ctx context.Context, id uuid.UUID) *NoticeChannel {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeChannelClient) Hooks() []Hook {
+	return c.hooks.NoticeChannel
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeChannelClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeChannel
+	return append(inters[:len(inters):len(inters)], noticechannel.Interceptors[:]...)
+}
+
+func (c *NoticeChannelClient) mutate(ctx context.Context, m *NoticeChannelMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeChannelCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeChannelUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeChannelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeChannelDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeChannel mutation op: %q", m.Op())
+	}
+}
+
+// NoticeCursorClient is a client for the NoticeCursor schema.
+type NoticeCursorClient struct {
+	config
+}
+
+// NewNoticeCursorClient returns a client for the NoticeCursor from the given config.
+func NewNoticeCursorClient(c config) *NoticeCursorClient {
+	return &NoticeCursorClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticecursor.Hooks(f(g(h())))`.
+func (c *NoticeCursorClient) Use(hooks ...Hook) {
+	c.hooks.NoticeCursor = append(c.hooks.NoticeCursor, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticecursor.Intercept(f(g(h())))`.
+func (c *NoticeCursorClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeCursor = append(c.inters.NoticeCursor, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeCursor entity.
+func (c *NoticeCursorClient) Create() *NoticeCursorCreate {
+	mutation := newNoticeCursorMutation(c.config, OpCreate)
+	return &NoticeCursorCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeCursor entities.
+func (c *NoticeCursorClient) CreateBulk(builders ...*NoticeCursorCreate) *NoticeCursorCreateBulk {
+	return &NoticeCursorCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeCursorClient) MapCreateBulk(slice any, setFunc func(*NoticeCursorCreate, int)) *NoticeCursorCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeCursorCreateBulk{err: fmt.Errorf("calling to NoticeCursorClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeCursorCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeCursorCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeCursor.
+func (c *NoticeCursorClient) Update() *NoticeCursorUpdate {
+	mutation := newNoticeCursorMutation(c.config, OpUpdate)
+	return &NoticeCursorUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeCursorClient) UpdateOne(_m *NoticeCursor) *NoticeCursorUpdateOne {
+	mutation := newNoticeCursorMutation(c.config, OpUpdateOne, withNoticeCursor(_m))
+	return &NoticeCursorUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeCursorClient) UpdateOneID(id uuid.UUID) *NoticeCursorUpdateOne {
+	mutation := newNoticeCursorMutation(c.config, OpUpdateOne, withNoticeCursorID(id))
+	return &NoticeCursorUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeCursor.
+func (c *NoticeCursorClient) Delete() *NoticeCursorDelete {
+	mutation := newNoticeCursorMutation(c.config, OpDelete)
+	return &NoticeCursorDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeCursorClient) DeleteOne(_m *NoticeCursor) *NoticeCursorDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeCursorClient) DeleteOneID(id uuid.UUID) *NoticeCursorDeleteOne {
+	builder := c.Delete().Where(noticecursor.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeCursorDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeCursor.
+func (c *NoticeCursorClient) Query() *NoticeCursorQuery {
+	return &NoticeCursorQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeCursor},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeCursor entity by its id.
+func (c *NoticeCursorClient) Get(ctx context.Context, id uuid.UUID) (*NoticeCursor, error) {
+	return c.Query().Where(noticecursor.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeCursorClient) GetX(ctx context.Context, id uuid.UUID) *NoticeCursor {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeCursorClient) Hooks() []Hook {
+	return c.hooks.NoticeCursor
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeCursorClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeCursor
+	return append(inters[:len(inters):len(inters)], noticecursor.Interceptors[:]...)
+}
+
+func (c *NoticeCursorClient) mutate(ctx context.Context, m *NoticeCursorMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeCursorCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeCursorUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeCursorUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeCursorDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeCursor mutation op: %q", m.Op())
+	}
+}
+
+// NoticeDeliveryClient is a client for the NoticeDelivery schema.
+type NoticeDeliveryClient struct {
+	config
+}
+
+// NewNoticeDeliveryClient returns a client for the NoticeDelivery from the given config.
+func NewNoticeDeliveryClient(c config) *NoticeDeliveryClient {
+	return &NoticeDeliveryClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticedelivery.Hooks(f(g(h())))`.
+func (c *NoticeDeliveryClient) Use(hooks ...Hook) {
+	c.hooks.NoticeDelivery = append(c.hooks.NoticeDelivery, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticedelivery.Intercept(f(g(h())))`.
+func (c *NoticeDeliveryClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeDelivery = append(c.inters.NoticeDelivery, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeDelivery entity.
+func (c *NoticeDeliveryClient) Create() *NoticeDeliveryCreate {
+	mutation := newNoticeDeliveryMutation(c.config, OpCreate)
+	return &NoticeDeliveryCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeDelivery entities.
+func (c *NoticeDeliveryClient) CreateBulk(builders ...*NoticeDeliveryCreate) *NoticeDeliveryCreateBulk {
+	return &NoticeDeliveryCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeDeliveryClient) MapCreateBulk(slice any, setFunc func(*NoticeDeliveryCreate, int)) *NoticeDeliveryCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeDeliveryCreateBulk{err: fmt.Errorf("calling to NoticeDeliveryClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeDeliveryCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeDeliveryCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeDelivery.
+func (c *NoticeDeliveryClient) Update() *NoticeDeliveryUpdate {
+	mutation := newNoticeDeliveryMutation(c.config, OpUpdate)
+	return &NoticeDeliveryUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeDeliveryClient) UpdateOne(_m *NoticeDelivery) *NoticeDeliveryUpdateOne {
+	mutation := newNoticeDeliveryMutation(c.config, OpUpdateOne, withNoticeDelivery(_m))
+	return &NoticeDeliveryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeDeliveryClient) UpdateOneID(id uuid.UUID) *NoticeDeliveryUpdateOne {
+	mutation := newNoticeDeliveryMutation(c.config, OpUpdateOne, withNoticeDeliveryID(id))
+	return &NoticeDeliveryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeDelivery.
+func (c *NoticeDeliveryClient) Delete() *NoticeDeliveryDelete {
+	mutation := newNoticeDeliveryMutation(c.config, OpDelete)
+	return &NoticeDeliveryDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeDeliveryClient) DeleteOne(_m *NoticeDelivery) *NoticeDeliveryDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeDeliveryClient) DeleteOneID(id uuid.UUID) *NoticeDeliveryDeleteOne {
+	builder := c.Delete().Where(noticedelivery.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeDeliveryDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeDelivery.
+func (c *NoticeDeliveryClient) Query() *NoticeDeliveryQuery {
+	return &NoticeDeliveryQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeDelivery},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeDelivery entity by its id.
+func (c *NoticeDeliveryClient) Get(ctx context.Context, id uuid.UUID) (*NoticeDelivery, error) {
+	return c.Query().Where(noticedelivery.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeDeliveryClient) GetX(ctx context.Context, id uuid.UUID) *NoticeDelivery {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeDeliveryClient) Hooks() []Hook {
+	return c.hooks.NoticeDelivery
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeDeliveryClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeDelivery
+	return append(inters[:len(inters):len(inters)], noticedelivery.Interceptors[:]...)
+}
+
+func (c *NoticeDeliveryClient) mutate(ctx context.Context, m *NoticeDeliveryMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeDeliveryCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeDeliveryUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeDeliveryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeDeliveryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeDelivery mutation op: %q", m.Op())
+	}
+}
+
+// NoticeMarkClient is a client for the NoticeMark schema.
+type NoticeMarkClient struct {
+	config
+}
+
+// NewNoticeMarkClient returns a client for the NoticeMark from the given config.
+func NewNoticeMarkClient(c config) *NoticeMarkClient {
+	return &NoticeMarkClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticemark.Hooks(f(g(h())))`.
+func (c *NoticeMarkClient) Use(hooks ...Hook) {
+	c.hooks.NoticeMark = append(c.hooks.NoticeMark, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticemark.Intercept(f(g(h())))`.
+func (c *NoticeMarkClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeMark = append(c.inters.NoticeMark, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeMark entity.
+func (c *NoticeMarkClient) Create() *NoticeMarkCreate {
+	mutation := newNoticeMarkMutation(c.config, OpCreate)
+	return &NoticeMarkCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeMark entities.
+func (c *NoticeMarkClient) CreateBulk(builders ...*NoticeMarkCreate) *NoticeMarkCreateBulk {
+	return &NoticeMarkCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeMarkClient) MapCreateBulk(slice any, setFunc func(*NoticeMarkCreate, int)) *NoticeMarkCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeMarkCreateBulk{err: fmt.Errorf("calling to NoticeMarkClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeMarkCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeMarkCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeMark.
+func (c *NoticeMarkClient) Update() *NoticeMarkUpdate {
+	mutation := newNoticeMarkMutation(c.config, OpUpdate)
+	return &NoticeMarkUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeMarkClient) UpdateOne(_m *NoticeMark) *NoticeMarkUpdateOne {
+	mutation := newNoticeMarkMutation(c.config, OpUpdateOne, withNoticeMark(_m))
+	return &NoticeMarkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeMarkClient) UpdateOneID(id uuid.UUID) *NoticeMarkUpdateOne {
+	mutation := newNoticeMarkMutation(c.config, OpUpdateOne, withNoticeMarkID(id))
+	return &NoticeMarkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeMark.
+func (c *NoticeMarkClient) Delete() *NoticeMarkDelete {
+	mutation := newNoticeMarkMutation(c.config, OpDelete)
+	return &NoticeMarkDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeMarkClient) DeleteOne(_m *NoticeMark) *NoticeMarkDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeMarkClient) DeleteOneID(id uuid.UUID) *NoticeMarkDeleteOne {
+	builder := c.Delete().Where(noticemark.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeMarkDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeMark.
+func (c *NoticeMarkClient) Query() *NoticeMarkQuery {
+	return &NoticeMarkQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeMark},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeMark entity by its id.
+func (c *NoticeMarkClient) Get(ctx context.Context, id uuid.UUID) (*NoticeMark, error) {
+	return c.Query().Where(noticemark.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeMarkClient) GetX(ctx context.Context, id uuid.UUID) *NoticeMark {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeMarkClient) Hooks() []Hook {
+	return c.hooks.NoticeMark
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeMarkClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeMark
+	return append(inters[:len(inters):len(inters)], noticemark.Interceptors[:]...)
+}
+
+func (c *NoticeMarkClient) mutate(ctx context.Context, m *NoticeMarkMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeMarkCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeMarkUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeMarkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeMarkDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeMark mutation op: %q", m.Op())
+	}
+}
+
+// NoticeSettingClient is a client for the NoticeSetting schema.
+type NoticeSettingClient struct {
+	config
+}
+
+// NewNoticeSettingClient returns a client for the NoticeSetting from the given config.
+func NewNoticeSettingClient(c config) *NoticeSettingClient {
+	return &NoticeSettingClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticesetting.Hooks(f(g(h())))`.
+func (c *NoticeSettingClient) Use(hooks ...Hook) {
+	c.hooks.NoticeSetting = append(c.hooks.NoticeSetting, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticesetting.Intercept(f(g(h())))`.
+func (c *NoticeSettingClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeSetting = append(c.inters.NoticeSetting, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeSetting entity.
+func (c *NoticeSettingClient) Create() *NoticeSettingCreate {
+	mutation := newNoticeSettingMutation(c.config, OpCreate)
+	return &NoticeSettingCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeSetting entities.
+func (c *NoticeSettingClient) CreateBulk(builders ...*NoticeSettingCreate) *NoticeSettingCreateBulk {
+	return &NoticeSettingCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeSettingClient) MapCreateBulk(slice any, setFunc func(*NoticeSettingCreate, int)) *NoticeSettingCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeSettingCreateBulk{err: fmt.Errorf("calling to NoticeSettingClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeSettingCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeSettingCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeSetting.
+func (c *NoticeSettingClient) Update() *NoticeSettingUpdate {
+	mutation := newNoticeSettingMutation(c.config, OpUpdate)
+	return &NoticeSettingUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeSettingClient) UpdateOne(_m *NoticeSetting) *NoticeSettingUpdateOne {
+	mutation := newNoticeSettingMutation(c.config, OpUpdateOne, withNoticeSetting(_m))
+	return &NoticeSettingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeSettingClient) UpdateOneID(id uuid.UUID) *NoticeSettingUpdateOne {
+	mutation := newNoticeSettingMutation(c.config, OpUpdateOne, withNoticeSettingID(id))
+	return &NoticeSettingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeSetting.
+func (c *NoticeSettingClient) Delete() *NoticeSettingDelete {
+	mutation := newNoticeSettingMutation(c.config, OpDelete)
+	return &NoticeSettingDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeSettingClient) DeleteOne(_m *NoticeSetting) *NoticeSettingDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeSettingClient) DeleteOneID(id uuid.UUID) *NoticeSettingDeleteOne {
+	builder := c.Delete().Where(noticesetting.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeSettingDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeSetting.
+func (c *NoticeSettingClient) Query() *NoticeSettingQuery {
+	return &NoticeSettingQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeSetting},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeSetting entity by its id.
+func (c *NoticeSettingClient) Get(ctx context.Context, id uuid.UUID) (*NoticeSetting, error) {
+	return c.Query().Where(noticesetting.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeSettingClient) GetX(ctx context.Context, id uuid.UUID) *NoticeSetting {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeSettingClient) Hooks() []Hook {
+	return c.hooks.NoticeSetting
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeSettingClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeSetting
+	return append(inters[:len(inters):len(inters)], noticesetting.Interceptors[:]...)
+}
+
+func (c *NoticeSettingClient) mutate(ctx context.Context, m *NoticeSettingMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeSettingCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeSettingUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeSettingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeSettingDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeSetting mutation op: %q", m.Op())
+	}
+}
+
 // ObjectStorageClient is a client for the ObjectStorage schema.
 type ObjectStorageClient struct {
 	config
@@ -13523,32 +14663,37 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
-		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
-		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
+		AccessToken, Agent, AgentSighting, Allocation, Announcement,
+		AnnouncementDismissal, AppPort, AppShare, AuditEntry, Chat, ChatAnswer,
+		ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote, ClusterIdentity,
+		Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
 		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
-		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
-		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
-		User, Vfolder, VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
+		LoginSession, Membership, Notice, NoticeChannel, NoticeCursor, NoticeDelivery,
+		NoticeMark, NoticeSetting, ObjectStorage, PolicyAttachment, Project,
+		QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
+		ResourcePreset, Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk,
+		Session, SessionArray, SessionDependency, SessionEvent, SessionGroup,
+		SessionMount, SessionNetwork, SessionTemplate, ShareWeight, SlotType,
+		StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket, Volume,
+		VolumeGrant []ent.Hook
 	}
 	inters struct {
-		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
-		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
-		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
+		AccessToken, Agent, AgentSighting, Allocation, Announcement,
+		AnnouncementDismissal, AppPort, AppShare, AuditEntry, Chat, ChatAnswer,
+		ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote, ClusterIdentity,
+		Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
 		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project, QuotaScope,
-		RecoveryCode, Registry, ResourceGroup, ResourcePolicy, ResourcePreset,
-		Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk, Session,
-		SessionArray, SessionDependency, SessionEvent, SessionGroup, SessionMount,
-		SessionNetwork, SessionTemplate, ShareWeight, SlotType, StorageProxy, Task,
-		User, Vfolder, VfolderShare, VfolderTicket, Volume,
+		LoginSession, Membership, Notice, NoticeChannel, NoticeCursor, NoticeDelivery,
+		NoticeMark, NoticeSetting, ObjectStorage, PolicyAttachment, Project,
+		QuotaScope, RecoveryCode, Registry, ResourceGroup, ResourcePolicy,
+		ResourcePreset, Retention, Role, RoleGrant, SSHKey, ScanResult, SeriesChunk,
+		Session, SessionArray, SessionDependency, SessionEvent, SessionGroup,
+		SessionMount, SessionNetwork, SessionTemplate, ShareWeight, SlotType,
+		StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket, Volume,
 		VolumeGrant []ent.Interceptor
 	}
 )
