@@ -10,7 +10,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/announcement"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -24,7 +24,7 @@ type Announcement struct {
 	// Text holds the value of the "text" field.
 	Text string `json:"text,omitempty"`
 	// Severity holds the value of the "severity" field.
-	Severity notice.Severity `json:"severity,omitempty"`
+	Severity noticekind.Severity `json:"severity,omitempty"`
 	// Audience holds the value of the "audience" field.
 	Audience announcement.Audience `json:"audience,omitempty"`
 	// ScopeID holds the value of the "scope_id" field.
@@ -90,7 +90,7 @@ func (_m *Announcement) assignValues(columns []string, values []any) error {
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field severity", values[i])
 			} else if value.Valid {
-				_m.Severity = notice.Severity(value.String)
+				_m.Severity = noticekind.Severity(value.String)
 			}
 		case announcement.FieldAudience:
 			if value, ok := values[i].(*sql.NullString); !ok {

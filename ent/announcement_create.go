@@ -13,7 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/announcement"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -46,13 +46,13 @@ func (_c *AnnouncementCreate) SetText(v string) *AnnouncementCreate {
 }
 
 // SetSeverity sets the "severity" field.
-func (_c *AnnouncementCreate) SetSeverity(v notice.Severity) *AnnouncementCreate {
+func (_c *AnnouncementCreate) SetSeverity(v noticekind.Severity) *AnnouncementCreate {
 	_c.mutation.SetSeverity(v)
 	return _c
 }
 
 // SetNillableSeverity sets the "severity" field if the given value is not nil.
-func (_c *AnnouncementCreate) SetNillableSeverity(v *notice.Severity) *AnnouncementCreate {
+func (_c *AnnouncementCreate) SetNillableSeverity(v *noticekind.Severity) *AnnouncementCreate {
 	if v != nil {
 		_c.SetSeverity(*v)
 	}
@@ -372,7 +372,7 @@ func (u *AnnouncementUpsert) UpdateText() *AnnouncementUpsert {
 }
 
 // SetSeverity sets the "severity" field.
-func (u *AnnouncementUpsert) SetSeverity(v notice.Severity) *AnnouncementUpsert {
+func (u *AnnouncementUpsert) SetSeverity(v noticekind.Severity) *AnnouncementUpsert {
 	u.Set(announcement.FieldSeverity, v)
 	return u
 }
@@ -521,7 +521,7 @@ func (u *AnnouncementUpsertOne) UpdateText() *AnnouncementUpsertOne {
 }
 
 // SetSeverity sets the "severity" field.
-func (u *AnnouncementUpsertOne) SetSeverity(v notice.Severity) *AnnouncementUpsertOne {
+func (u *AnnouncementUpsertOne) SetSeverity(v noticekind.Severity) *AnnouncementUpsertOne {
 	return u.Update(func(s *AnnouncementUpsert) {
 		s.SetSeverity(v)
 	})
@@ -851,7 +851,7 @@ func (u *AnnouncementUpsertBulk) UpdateText() *AnnouncementUpsertBulk {
 }
 
 // SetSeverity sets the "severity" field.
-func (u *AnnouncementUpsertBulk) SetSeverity(v notice.Severity) *AnnouncementUpsertBulk {
+func (u *AnnouncementUpsertBulk) SetSeverity(v noticekind.Severity) *AnnouncementUpsertBulk {
 	return u.Update(func(s *AnnouncementUpsert) {
 		s.SetSeverity(v)
 	})

@@ -13,7 +13,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/announcement"
 	"github.com/berthhq/berth/ent/predicate"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -46,13 +46,13 @@ func (_u *AnnouncementUpdate) SetNillableText(v *string) *AnnouncementUpdate {
 }
 
 // SetSeverity sets the "severity" field.
-func (_u *AnnouncementUpdate) SetSeverity(v notice.Severity) *AnnouncementUpdate {
+func (_u *AnnouncementUpdate) SetSeverity(v noticekind.Severity) *AnnouncementUpdate {
 	_u.mutation.SetSeverity(v)
 	return _u
 }
 
 // SetNillableSeverity sets the "severity" field if the given value is not nil.
-func (_u *AnnouncementUpdate) SetNillableSeverity(v *notice.Severity) *AnnouncementUpdate {
+func (_u *AnnouncementUpdate) SetNillableSeverity(v *noticekind.Severity) *AnnouncementUpdate {
 	if v != nil {
 		_u.SetSeverity(*v)
 	}
@@ -275,13 +275,13 @@ func (_u *AnnouncementUpdateOne) SetNillableText(v *string) *AnnouncementUpdateO
 }
 
 // SetSeverity sets the "severity" field.
-func (_u *AnnouncementUpdateOne) SetSeverity(v notice.Severity) *AnnouncementUpdateOne {
+func (_u *AnnouncementUpdateOne) SetSeverity(v noticekind.Severity) *AnnouncementUpdateOne {
 	_u.mutation.SetSeverity(v)
 	return _u
 }
 
 // SetNillableSeverity sets the "severity" field if the given value is not nil.
-func (_u *AnnouncementUpdateOne) SetNillableSeverity(v *notice.Severity) *AnnouncementUpdateOne {
+func (_u *AnnouncementUpdateOne) SetNillableSeverity(v *noticekind.Severity) *AnnouncementUpdateOne {
 	if v != nil {
 		_u.SetSeverity(*v)
 	}

@@ -58,7 +58,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
-	entnotice "github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/noticechannel"
 	"github.com/berthhq/berth/ent/noticecursor"
 	"github.com/berthhq/berth/ent/noticedelivery"
@@ -7847,13 +7847,13 @@ func NewNoticeClient(c config) *NoticeClient {
 }
 
 // Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `entnotice.Hooks(f(g(h())))`.
+// A call to `Use(f, g, h)` equals to `notice.Hooks(f(g(h())))`.
 func (c *NoticeClient) Use(hooks ...Hook) {
 	c.hooks.Notice = append(c.hooks.Notice, hooks...)
 }
 
 // Intercept adds a list of query interceptors to the interceptors stack.
-// A call to `Intercept(f, g, h)` equals to `entnotice.Intercept(f(g(h())))`.
+// A call to `Intercept(f, g, h)` equals to `notice.Intercept(f(g(h())))`.
 func (c *NoticeClient) Intercept(interceptors ...Interceptor) {
 	c.inters.Notice = append(c.inters.Notice, interceptors...)
 }
@@ -7915,7 +7915,7 @@ func (c *NoticeClient) DeleteOne(_m *Notice) *NoticeDeleteOne {
 
 // DeleteOneID returns a builder for deleting the given entity by its id.
 func (c *NoticeClient) DeleteOneID(id uuid.UUID) *NoticeDeleteOne {
-	builder := c.Delete().Where(entnotice.ID(id))
+	builder := c.Delete().Where(notice.ID(id))
 	builder.mutation.id = &id
 	builder.mutation.op = OpDeleteOne
 	return &NoticeDeleteOne{builder}
@@ -7932,7 +7932,7 @@ func (c *NoticeClient) Query() *NoticeQuery {
 
 // Get returns a Notice entity by its id.
 func (c *NoticeClient) Get(ctx context.Context, id uuid.UUID) (*Notice, error) {
-	return c.Query().Where(entnotice.ID(id)).Only(ctx)
+	return c.Query().Where(notice.ID(id)).Only(ctx)
 }
 
 // GetX is like Get, but panics if an error occurs.
@@ -7952,7 +7952,7 @@ func (c *NoticeClient) Hooks() []Hook {
 // Interceptors returns the client interceptors.
 func (c *NoticeClient) Interceptors() []Interceptor {
 	inters := c.inters.Notice
-	return append(inters[:len(inters):len(inters)], entnotice.Interceptors[:]...)
+	return append(inters[:len(inters):len(inters)], notice.Interceptors[:]...)
 }
 
 func (c *NoticeClient) mutate(ctx context.Context, m *NoticeMutation) (Value, error) {

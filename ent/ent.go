@@ -54,8 +54,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
-
-	entnotice "github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/noticechannel"
 	"github.com/berthhq/berth/ent/noticecursor"
 	"github.com/berthhq/berth/ent/noticedelivery"
@@ -196,7 +195,7 @@ func checkColumn(t, c string) error {
 			loginattempt.Table:          loginattempt.ValidColumn,
 			loginsession.Table:          loginsession.ValidColumn,
 			membership.Table:            membership.ValidColumn,
-			entnotice.Table:             entnotice.ValidColumn,
+			notice.Table:                notice.ValidColumn,
 			noticechannel.Table:         noticechannel.ValidColumn,
 			noticecursor.Table:          noticecursor.ValidColumn,
 			noticedelivery.Table:        noticedelivery.ValidColumn,

@@ -28,7 +28,6 @@ import (
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
-	"github.com/berthhq/berth/ent/entnotice"
 	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
@@ -46,6 +45,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/noticechannel"
 	"github.com/berthhq/berth/ent/noticedelivery"
 	"github.com/berthhq/berth/ent/objectstorage"
@@ -6028,50 +6028,50 @@ func (_q *NoticeQuery) collectField(ctx context.Context, oneNode bool, opCtx *gr
 	path = append([]string(nil), path...)
 	var (
 		unknownSeen    bool
-		fieldSeen      = make(map[string]struct{}, len(entnotice.Columns))
-		selectedFields = []string{entnotice.FieldID}
+		fieldSeen      = make(map[string]struct{}, len(notice.Columns))
+		selectedFields = []string{notice.FieldID}
 	)
 	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
 		switch field.Name {
 		case "createdAt":
-			if _, ok := fieldSeen[entnotice.FieldCreatedAt]; !ok {
-				selectedFields = append(selectedFields, entnotice.FieldCreatedAt)
-				fieldSeen[entnotice.FieldCreatedAt] = struct{}{}
+			if _, ok := fieldSeen[notice.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, notice.FieldCreatedAt)
+				fieldSeen[notice.FieldCreatedAt] = struct{}{}
 			}
 		case "kind":
-			if _, ok := fieldSeen[entnotice.FieldKind]; !ok {
-				selectedFields = append(selectedFields, entnotice.FieldKind)
-				fieldSeen[entnotice.FieldKind] = struct{}{}
+			if _, ok := fieldSeen[notice.FieldKind]; !ok {
+				selectedFields = append(selectedFields, notice.FieldKind)
+				fieldSeen[notice.FieldKind] = struct{}{}
 			}
 		case "severity":
-			if _, ok := fieldSeen[entnotice.FieldSeverity]; !ok {
-				selectedFields = append(selectedFields, entnotice.FieldSeverity)
-				fieldSeen[entnotice.FieldSeverity] = struct{}{}
+			if _, ok := fieldSeen[notice.FieldSeverity]; !ok {
+				selectedFields = append(selectedFields, notice.FieldSeverity)
+				fieldSeen[notice.FieldSeverity] = struct{}{}
 			}
 		case "parameters":
-			if _, ok := fieldSeen[entnotice.FieldParameters]; !ok {
-				selectedFields = append(selectedFields, entnotice.FieldParameters)
-				fieldSeen[entnotice.FieldParameters] = struct{}{}
+			if _, ok := fieldSeen[notice.FieldParameters]; !ok {
+				selectedFields = append(selectedFields, notice.FieldParameters)
+				fieldSeen[notice.FieldParameters] = struct{}{}
 			}
 		case "count":
-			if _, ok := fieldSeen[entnotice.FieldCount]; !ok {
-				selectedFields = append(selectedFields, entnotice.FieldCount)
-				fieldSeen[entnotice.FieldCount] = struct{}{}
+			if _, ok := fieldSeen[notice.FieldCount]; !ok {
+				selectedFields = append(selectedFields, notice.FieldCount)
+				fieldSeen[notice.FieldCount] = struct{}{}
 			}
 		case "browser":
-			if _, ok := fieldSeen[entnotice.FieldBrowser]; !ok {
-				selectedFields = append(selectedFields, entnotice.FieldBrowser)
-				fieldSeen[entnotice.FieldBrowser] = struct{}{}
+			if _, ok := fieldSeen[notice.FieldBrowser]; !ok {
+				selectedFields = append(selectedFields, notice.FieldBrowser)
+				fieldSeen[notice.FieldBrowser] = struct{}{}
 			}
 		case "readAt":
-			if _, ok := fieldSeen[entnotice.FieldReadAt]; !ok {
-				selectedFields = append(selectedFields, entnotice.FieldReadAt)
-				fieldSeen[entnotice.FieldReadAt] = struct{}{}
+			if _, ok := fieldSeen[notice.FieldReadAt]; !ok {
+				selectedFields = append(selectedFields, notice.FieldReadAt)
+				fieldSeen[notice.FieldReadAt] = struct{}{}
 			}
 		case "subjectID":
-			if _, ok := fieldSeen[entnotice.FieldSubjectID]; !ok {
-				selectedFields = append(selectedFields, entnotice.FieldSubjectID)
-				fieldSeen[entnotice.FieldSubjectID] = struct{}{}
+			if _, ok := fieldSeen[notice.FieldSubjectID]; !ok {
+				selectedFields = append(selectedFields, notice.FieldSubjectID)
+				fieldSeen[notice.FieldSubjectID] = struct{}{}
 			}
 		case "id":
 		case "__typename":

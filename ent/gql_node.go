@@ -26,7 +26,6 @@ import (
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
-	"github.com/berthhq/berth/ent/entnotice"
 	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
@@ -44,6 +43,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/noticechannel"
 	"github.com/berthhq/berth/ent/noticedelivery"
 	"github.com/berthhq/berth/ent/objectstorage"
@@ -798,9 +798,9 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			}
 		}
 		return query.Only(ctx)
-	case entnotice.Table:
+	case notice.Table:
 		query := c.Notice.Query().
-			Where(entnotice.ID(id))
+			Where(notice.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, noticeImplementors...); err != nil {
 				return nil, err
@@ -1728,9 +1728,9 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 				*noder = node
 			}
 		}
-	case entnotice.Table:
+	case notice.Table:
 		query := c.Notice.Query().
-			Where(entnotice.IDIn(ids...))
+			Where(notice.IDIn(ids...))
 		query, err := query.CollectFields(ctx, noticeImplementors...)
 		if err != nil {
 			return nil, err

@@ -32,7 +32,6 @@ import (
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
-	"github.com/berthhq/berth/ent/entnotice"
 	"github.com/berthhq/berth/ent/externalidentity"
 	"github.com/berthhq/berth/ent/fence"
 	"github.com/berthhq/berth/ent/groupgrant"
@@ -50,6 +49,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/noticechannel"
 	"github.com/berthhq/berth/ent/noticedelivery"
 	"github.com/berthhq/berth/ent/objectstorage"
@@ -11751,8 +11751,8 @@ var (
 		Value: func(_m *Notice) (ent.Value, error) {
 			return _m.CreatedAt, nil
 		},
-		column: entnotice.FieldCreatedAt,
-		toTerm: entnotice.ByCreatedAt,
+		column: notice.FieldCreatedAt,
+		toTerm: notice.ByCreatedAt,
 		toCursor: func(_m *Notice) Cursor {
 			return Cursor{
 				ID:    _m.ID,
@@ -11797,7 +11797,7 @@ type NoticeOrderField struct {
 	// Value extracts the ordering value from the given Notice.
 	Value    func(*Notice) (ent.Value, error)
 	column   string // field or computed.
-	toTerm   func(...sql.OrderTermOption) entnotice.OrderOption
+	toTerm   func(...sql.OrderTermOption) notice.OrderOption
 	toCursor func(*Notice) Cursor
 }
 
@@ -11814,8 +11814,8 @@ var DefaultNoticeOrder = &NoticeOrder{
 		Value: func(_m *Notice) (ent.Value, error) {
 			return _m.ID, nil
 		},
-		column: entnotice.FieldID,
-		toTerm: entnotice.ByID,
+		column: notice.FieldID,
+		toTerm: notice.ByID,
 		toCursor: func(_m *Notice) Cursor {
 			return Cursor{ID: _m.ID}
 		},

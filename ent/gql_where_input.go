@@ -21,7 +21,6 @@ import (
 	"github.com/berthhq/berth/ent/deploymentrevision"
 	"github.com/berthhq/berth/ent/device"
 	"github.com/berthhq/berth/ent/domain"
-	"github.com/berthhq/berth/ent/entnotice"
 	"github.com/berthhq/berth/ent/identityprovider"
 	"github.com/berthhq/berth/ent/idlechecker"
 	"github.com/berthhq/berth/ent/image"
@@ -31,6 +30,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/noticedelivery"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/predicate"
@@ -54,7 +54,7 @@ import (
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -1285,10 +1285,10 @@ type AnnouncementWhereInput struct {
 	TextContainsFold *string  `json:"textContainsFold,omitempty"`
 
 	// "severity" field predicates.
-	Severity      *notice.Severity  `json:"severity,omitempty"`
-	SeverityNEQ   *notice.Severity  `json:"severityNEQ,omitempty"`
-	SeverityIn    []notice.Severity `json:"severityIn,omitempty"`
-	SeverityNotIn []notice.Severity `json:"severityNotIn,omitempty"`
+	Severity      *noticekind.Severity  `json:"severity,omitempty"`
+	SeverityNEQ   *noticekind.Severity  `json:"severityNEQ,omitempty"`
+	SeverityIn    []noticekind.Severity `json:"severityIn,omitempty"`
+	SeverityNotIn []noticekind.Severity `json:"severityNotIn,omitempty"`
 
 	// "audience" field predicates.
 	Audience      *announcement.Audience  `json:"audience,omitempty"`
@@ -12582,16 +12582,16 @@ type NoticeWhereInput struct {
 	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
 
 	// "kind" field predicates.
-	Kind      *notice.Kind  `json:"kind,omitempty"`
-	KindNEQ   *notice.Kind  `json:"kindNEQ,omitempty"`
-	KindIn    []notice.Kind `json:"kindIn,omitempty"`
-	KindNotIn []notice.Kind `json:"kindNotIn,omitempty"`
+	Kind      *noticekind.Kind  `json:"kind,omitempty"`
+	KindNEQ   *noticekind.Kind  `json:"kindNEQ,omitempty"`
+	KindIn    []noticekind.Kind `json:"kindIn,omitempty"`
+	KindNotIn []noticekind.Kind `json:"kindNotIn,omitempty"`
 
 	// "severity" field predicates.
-	Severity      *notice.Severity  `json:"severity,omitempty"`
-	SeverityNEQ   *notice.Severity  `json:"severityNEQ,omitempty"`
-	SeverityIn    []notice.Severity `json:"severityIn,omitempty"`
-	SeverityNotIn []notice.Severity `json:"severityNotIn,omitempty"`
+	Severity      *noticekind.Severity  `json:"severity,omitempty"`
+	SeverityNEQ   *noticekind.Severity  `json:"severityNEQ,omitempty"`
+	SeverityIn    []noticekind.Severity `json:"severityIn,omitempty"`
+	SeverityNotIn []noticekind.Severity `json:"severityNotIn,omitempty"`
 
 	// "count" field predicates.
 	Count      *int  `json:"count,omitempty"`
@@ -12664,7 +12664,7 @@ func (i *NoticeWhereInput) P() (predicate.Notice, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: field 'not'", err)
 		}
-		predicates = append(predicates, entnotice.Not(p))
+		predicates = append(predicates, notice.Not(p))
 	}
 	switch n := len(i.Or); {
 	case n == 1:
@@ -12682,7 +12682,7 @@ func (i *NoticeWhereInput) P() (predicate.Notice, error) {
 			}
 			or = append(or, p)
 		}
-		predicates = append(predicates, entnotice.Or(or...))
+		predicates = append(predicates, notice.Or(or...))
 	}
 	switch n := len(i.And); {
 	case n == 1:
@@ -12700,170 +12700,170 @@ func (i *NoticeWhereInput) P() (predicate.Notice, error) {
 			}
 			and = append(and, p)
 		}
-		predicates = append(predicates, entnotice.And(and...))
+		predicates = append(predicates, notice.And(and...))
 	}
 	predicates = append(predicates, i.Predicates...)
 	if i.ID != nil {
-		predicates = append(predicates, entnotice.IDEQ(*i.ID))
+		predicates = append(predicates, notice.IDEQ(*i.ID))
 	}
 	if i.IDNEQ != nil {
-		predicates = append(predicates, entnotice.IDNEQ(*i.IDNEQ))
+		predicates = append(predicates, notice.IDNEQ(*i.IDNEQ))
 	}
 	if len(i.IDIn) > 0 {
-		predicates = append(predicates, entnotice.IDIn(i.IDIn...))
+		predicates = append(predicates, notice.IDIn(i.IDIn...))
 	}
 	if len(i.IDNotIn) > 0 {
-		predicates = append(predicates, entnotice.IDNotIn(i.IDNotIn...))
+		predicates = append(predicates, notice.IDNotIn(i.IDNotIn...))
 	}
 	if i.IDGT != nil {
-		predicates = append(predicates, entnotice.IDGT(*i.IDGT))
+		predicates = append(predicates, notice.IDGT(*i.IDGT))
 	}
 	if i.IDGTE != nil {
-		predicates = append(predicates, entnotice.IDGTE(*i.IDGTE))
+		predicates = append(predicates, notice.IDGTE(*i.IDGTE))
 	}
 	if i.IDLT != nil {
-		predicates = append(predicates, entnotice.IDLT(*i.IDLT))
+		predicates = append(predicates, notice.IDLT(*i.IDLT))
 	}
 	if i.IDLTE != nil {
-		predicates = append(predicates, entnotice.IDLTE(*i.IDLTE))
+		predicates = append(predicates, notice.IDLTE(*i.IDLTE))
 	}
 	if i.CreatedAt != nil {
-		predicates = append(predicates, entnotice.CreatedAtEQ(*i.CreatedAt))
+		predicates = append(predicates, notice.CreatedAtEQ(*i.CreatedAt))
 	}
 	if i.CreatedAtNEQ != nil {
-		predicates = append(predicates, entnotice.CreatedAtNEQ(*i.CreatedAtNEQ))
+		predicates = append(predicates, notice.CreatedAtNEQ(*i.CreatedAtNEQ))
 	}
 	if len(i.CreatedAtIn) > 0 {
-		predicates = append(predicates, entnotice.CreatedAtIn(i.CreatedAtIn...))
+		predicates = append(predicates, notice.CreatedAtIn(i.CreatedAtIn...))
 	}
 	if len(i.CreatedAtNotIn) > 0 {
-		predicates = append(predicates, entnotice.CreatedAtNotIn(i.CreatedAtNotIn...))
+		predicates = append(predicates, notice.CreatedAtNotIn(i.CreatedAtNotIn...))
 	}
 	if i.CreatedAtGT != nil {
-		predicates = append(predicates, entnotice.CreatedAtGT(*i.CreatedAtGT))
+		predicates = append(predicates, notice.CreatedAtGT(*i.CreatedAtGT))
 	}
 	if i.CreatedAtGTE != nil {
-		predicates = append(predicates, entnotice.CreatedAtGTE(*i.CreatedAtGTE))
+		predicates = append(predicates, notice.CreatedAtGTE(*i.CreatedAtGTE))
 	}
 	if i.CreatedAtLT != nil {
-		predicates = append(predicates, entnotice.CreatedAtLT(*i.CreatedAtLT))
+		predicates = append(predicates, notice.CreatedAtLT(*i.CreatedAtLT))
 	}
 	if i.CreatedAtLTE != nil {
-		predicates = append(predicates, entnotice.CreatedAtLTE(*i.CreatedAtLTE))
+		predicates = append(predicates, notice.CreatedAtLTE(*i.CreatedAtLTE))
 	}
 	if i.Kind != nil {
-		predicates = append(predicates, entnotice.KindEQ(*i.Kind))
+		predicates = append(predicates, notice.KindEQ(*i.Kind))
 	}
 	if i.KindNEQ != nil {
-		predicates = append(predicates, entnotice.KindNEQ(*i.KindNEQ))
+		predicates = append(predicates, notice.KindNEQ(*i.KindNEQ))
 	}
 	if len(i.KindIn) > 0 {
-		predicates = append(predicates, entnotice.KindIn(i.KindIn...))
+		predicates = append(predicates, notice.KindIn(i.KindIn...))
 	}
 	if len(i.KindNotIn) > 0 {
-		predicates = append(predicates, entnotice.KindNotIn(i.KindNotIn...))
+		predicates = append(predicates, notice.KindNotIn(i.KindNotIn...))
 	}
 	if i.Severity != nil {
-		predicates = append(predicates, entnotice.SeverityEQ(*i.Severity))
+		predicates = append(predicates, notice.SeverityEQ(*i.Severity))
 	}
 	if i.SeverityNEQ != nil {
-		predicates = append(predicates, entnotice.SeverityNEQ(*i.SeverityNEQ))
+		predicates = append(predicates, notice.SeverityNEQ(*i.SeverityNEQ))
 	}
 	if len(i.SeverityIn) > 0 {
-		predicates = append(predicates, entnotice.SeverityIn(i.SeverityIn...))
+		predicates = append(predicates, notice.SeverityIn(i.SeverityIn...))
 	}
 	if len(i.SeverityNotIn) > 0 {
-		predicates = append(predicates, entnotice.SeverityNotIn(i.SeverityNotIn...))
+		predicates = append(predicates, notice.SeverityNotIn(i.SeverityNotIn...))
 	}
 	if i.Count != nil {
-		predicates = append(predicates, entnotice.CountEQ(*i.Count))
+		predicates = append(predicates, notice.CountEQ(*i.Count))
 	}
 	if i.CountNEQ != nil {
-		predicates = append(predicates, entnotice.CountNEQ(*i.CountNEQ))
+		predicates = append(predicates, notice.CountNEQ(*i.CountNEQ))
 	}
 	if len(i.CountIn) > 0 {
-		predicates = append(predicates, entnotice.CountIn(i.CountIn...))
+		predicates = append(predicates, notice.CountIn(i.CountIn...))
 	}
 	if len(i.CountNotIn) > 0 {
-		predicates = append(predicates, entnotice.CountNotIn(i.CountNotIn...))
+		predicates = append(predicates, notice.CountNotIn(i.CountNotIn...))
 	}
 	if i.CountGT != nil {
-		predicates = append(predicates, entnotice.CountGT(*i.CountGT))
+		predicates = append(predicates, notice.CountGT(*i.CountGT))
 	}
 	if i.CountGTE != nil {
-		predicates = append(predicates, entnotice.CountGTE(*i.CountGTE))
+		predicates = append(predicates, notice.CountGTE(*i.CountGTE))
 	}
 	if i.CountLT != nil {
-		predicates = append(predicates, entnotice.CountLT(*i.CountLT))
+		predicates = append(predicates, notice.CountLT(*i.CountLT))
 	}
 	if i.CountLTE != nil {
-		predicates = append(predicates, entnotice.CountLTE(*i.CountLTE))
+		predicates = append(predicates, notice.CountLTE(*i.CountLTE))
 	}
 	if i.Browser != nil {
-		predicates = append(predicates, entnotice.BrowserEQ(*i.Browser))
+		predicates = append(predicates, notice.BrowserEQ(*i.Browser))
 	}
 	if i.BrowserNEQ != nil {
-		predicates = append(predicates, entnotice.BrowserNEQ(*i.BrowserNEQ))
+		predicates = append(predicates, notice.BrowserNEQ(*i.BrowserNEQ))
 	}
 	if i.ReadAt != nil {
-		predicates = append(predicates, entnotice.ReadAtEQ(*i.ReadAt))
+		predicates = append(predicates, notice.ReadAtEQ(*i.ReadAt))
 	}
 	if i.ReadAtNEQ != nil {
-		predicates = append(predicates, entnotice.ReadAtNEQ(*i.ReadAtNEQ))
+		predicates = append(predicates, notice.ReadAtNEQ(*i.ReadAtNEQ))
 	}
 	if len(i.ReadAtIn) > 0 {
-		predicates = append(predicates, entnotice.ReadAtIn(i.ReadAtIn...))
+		predicates = append(predicates, notice.ReadAtIn(i.ReadAtIn...))
 	}
 	if len(i.ReadAtNotIn) > 0 {
-		predicates = append(predicates, entnotice.ReadAtNotIn(i.ReadAtNotIn...))
+		predicates = append(predicates, notice.ReadAtNotIn(i.ReadAtNotIn...))
 	}
 	if i.ReadAtGT != nil {
-		predicates = append(predicates, entnotice.ReadAtGT(*i.ReadAtGT))
+		predicates = append(predicates, notice.ReadAtGT(*i.ReadAtGT))
 	}
 	if i.ReadAtGTE != nil {
-		predicates = append(predicates, entnotice.ReadAtGTE(*i.ReadAtGTE))
+		predicates = append(predicates, notice.ReadAtGTE(*i.ReadAtGTE))
 	}
 	if i.ReadAtLT != nil {
-		predicates = append(predicates, entnotice.ReadAtLT(*i.ReadAtLT))
+		predicates = append(predicates, notice.ReadAtLT(*i.ReadAtLT))
 	}
 	if i.ReadAtLTE != nil {
-		predicates = append(predicates, entnotice.ReadAtLTE(*i.ReadAtLTE))
+		predicates = append(predicates, notice.ReadAtLTE(*i.ReadAtLTE))
 	}
 	if i.ReadAtIsNil {
-		predicates = append(predicates, entnotice.ReadAtIsNil())
+		predicates = append(predicates, notice.ReadAtIsNil())
 	}
 	if i.ReadAtNotNil {
-		predicates = append(predicates, entnotice.ReadAtNotNil())
+		predicates = append(predicates, notice.ReadAtNotNil())
 	}
 	if i.SubjectID != nil {
-		predicates = append(predicates, entnotice.SubjectIDEQ(*i.SubjectID))
+		predicates = append(predicates, notice.SubjectIDEQ(*i.SubjectID))
 	}
 	if i.SubjectIDNEQ != nil {
-		predicates = append(predicates, entnotice.SubjectIDNEQ(*i.SubjectIDNEQ))
+		predicates = append(predicates, notice.SubjectIDNEQ(*i.SubjectIDNEQ))
 	}
 	if len(i.SubjectIDIn) > 0 {
-		predicates = append(predicates, entnotice.SubjectIDIn(i.SubjectIDIn...))
+		predicates = append(predicates, notice.SubjectIDIn(i.SubjectIDIn...))
 	}
 	if len(i.SubjectIDNotIn) > 0 {
-		predicates = append(predicates, entnotice.SubjectIDNotIn(i.SubjectIDNotIn...))
+		predicates = append(predicates, notice.SubjectIDNotIn(i.SubjectIDNotIn...))
 	}
 	if i.SubjectIDGT != nil {
-		predicates = append(predicates, entnotice.SubjectIDGT(*i.SubjectIDGT))
+		predicates = append(predicates, notice.SubjectIDGT(*i.SubjectIDGT))
 	}
 	if i.SubjectIDGTE != nil {
-		predicates = append(predicates, entnotice.SubjectIDGTE(*i.SubjectIDGTE))
+		predicates = append(predicates, notice.SubjectIDGTE(*i.SubjectIDGTE))
 	}
 	if i.SubjectIDLT != nil {
-		predicates = append(predicates, entnotice.SubjectIDLT(*i.SubjectIDLT))
+		predicates = append(predicates, notice.SubjectIDLT(*i.SubjectIDLT))
 	}
 	if i.SubjectIDLTE != nil {
-		predicates = append(predicates, entnotice.SubjectIDLTE(*i.SubjectIDLTE))
+		predicates = append(predicates, notice.SubjectIDLTE(*i.SubjectIDLTE))
 	}
 	if i.SubjectIDIsNil {
-		predicates = append(predicates, entnotice.SubjectIDIsNil())
+		predicates = append(predicates, notice.SubjectIDIsNil())
 	}
 	if i.SubjectIDNotNil {
-		predicates = append(predicates, entnotice.SubjectIDNotNil())
+		predicates = append(predicates, notice.SubjectIDNotNil())
 	}
 
 	switch len(predicates) {
@@ -12872,7 +12872,7 @@ func (i *NoticeWhereInput) P() (predicate.Notice, error) {
 	case 1:
 		return predicates[0], nil
 	default:
-		return entnotice.And(predicates...), nil
+		return notice.And(predicates...), nil
 	}
 }
 
@@ -12904,16 +12904,16 @@ type NoticeDeliveryWhereInput struct {
 	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
 
 	// "type" field predicates.
-	Type      *notice.Route  `json:"type,omitempty"`
-	TypeNEQ   *notice.Route  `json:"typeNEQ,omitempty"`
-	TypeIn    []notice.Route `json:"typeIn,omitempty"`
-	TypeNotIn []notice.Route `json:"typeNotIn,omitempty"`
+	Type      *noticekind.Route  `json:"type,omitempty"`
+	TypeNEQ   *noticekind.Route  `json:"typeNEQ,omitempty"`
+	TypeIn    []noticekind.Route `json:"typeIn,omitempty"`
+	TypeNotIn []noticekind.Route `json:"typeNotIn,omitempty"`
 
 	// "kind" field predicates.
-	Kind      *notice.Kind  `json:"kind,omitempty"`
-	KindNEQ   *notice.Kind  `json:"kindNEQ,omitempty"`
-	KindIn    []notice.Kind `json:"kindIn,omitempty"`
-	KindNotIn []notice.Kind `json:"kindNotIn,omitempty"`
+	Kind      *noticekind.Kind  `json:"kind,omitempty"`
+	KindNEQ   *noticekind.Kind  `json:"kindNEQ,omitempty"`
+	KindIn    []noticekind.Kind `json:"kindIn,omitempty"`
+	KindNotIn []noticekind.Kind `json:"kindNotIn,omitempty"`
 
 	// "status" field predicates.
 	Status      *noticedelivery.Status  `json:"status,omitempty"`

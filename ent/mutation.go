@@ -54,7 +54,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
-	entnotice "github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/noticechannel"
 	"github.com/berthhq/berth/ent/noticecursor"
 	"github.com/berthhq/berth/ent/noticedelivery"
@@ -98,7 +98,7 @@ import (
 	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/conversation"
 	"github.com/berthhq/berth/internal/lifecycle"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
@@ -4671,7 +4671,7 @@ type AnnouncementMutation struct {
 	id            *uuid.UUID
 	created_at    *time.Time
 	text          *string
-	severity      *notice.Severity
+	severity      *noticekind.Severity
 	audience      *announcement.Audience
 	scope_id      *uuid.UUID
 	dismissable   *bool
@@ -4860,12 +4860,12 @@ func (m *AnnouncementMutation) ResetText() {
 }
 
 // SetSeverity sets the "severity" field.
-func (m *AnnouncementMutation) SetSeverity(n notice.Severity) {
+func (m *AnnouncementMutation) SetSeverity(n noticekind.Severity) {
 	m.severity = &n
 }
 
 // Severity returns the value of the "severity" field in the mutation.
-func (m *AnnouncementMutation) Severity() (r notice.Severity, exists bool) {
+func (m *AnnouncementMutation) Severity() (r noticekind.Severity, exists bool) {
 	v := m.severity
 	if v == nil {
 		return
@@ -4876,7 +4876,7 @@ func (m *AnnouncementMutation) Severity() (r notice.Severity, exists bool) {
 // OldSeverity returns the old "severity" field's value of the Announcement entity.
 // If the Announcement object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *AnnouncementMutation) OldSeverity(ctx context.Context) (v notice.Severity, err error) {
+func (m *AnnouncementMutation) OldSeverity(ctx context.Context) (v noticekind.Severity, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldSeverity is only allowed on UpdateOne operations")
 	}
@@ -5233,7 +5233,7 @@ func (m *AnnouncementMutation) SetField(name string, value ent.Value) error {
 		m.SetText(v)
 		return nil
 	case announcement.FieldSeverity:
-		v, ok := value.(notice.Severity)
+		v, ok := value.(noticekind.Severity)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -44547,8 +44547,8 @@ type NoticeMutation struct {
 	typ           string
 	id            *uuid.UUID
 	created_at    *time.Time
-	kind          *notice.Kind
-	severity      *notice.Severity
+	kind          *noticekind.Kind
+	severity      *noticekind.Severity
 	parameters    *map[string]string
 	count         *int
 	addcount      *int
@@ -44706,12 +44706,12 @@ func (m *NoticeMutation) ResetCreatedAt() {
 }
 
 // SetKind sets the "kind" field.
-func (m *NoticeMutation) SetKind(n notice.Kind) {
+func (m *NoticeMutation) SetKind(n noticekind.Kind) {
 	m.kind = &n
 }
 
 // Kind returns the value of the "kind" field in the mutation.
-func (m *NoticeMutation) Kind() (r notice.Kind, exists bool) {
+func (m *NoticeMutation) Kind() (r noticekind.Kind, exists bool) {
 	v := m.kind
 	if v == nil {
 		return
@@ -44722,7 +44722,7 @@ func (m *NoticeMutation) Kind() (r notice.Kind, exists bool) {
 // OldKind returns the old "kind" field's value of the Notice entity.
 // If the Notice object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *NoticeMutation) OldKind(ctx context.Context) (v notice.Kind, err error) {
+func (m *NoticeMutation) OldKind(ctx context.Context) (v noticekind.Kind, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldKind is only allowed on UpdateOne operations")
 	}
@@ -44742,12 +44742,12 @@ func (m *NoticeMutation) ResetKind() {
 }
 
 // SetSeverity sets the "severity" field.
-func (m *NoticeMutation) SetSeverity(n notice.Severity) {
+func (m *NoticeMutation) SetSeverity(n noticekind.Severity) {
 	m.severity = &n
 }
 
 // Severity returns the value of the "severity" field in the mutation.
-func (m *NoticeMutation) Severity() (r notice.Severity, exists bool) {
+func (m *NoticeMutation) Severity() (r noticekind.Severity, exists bool) {
 	v := m.severity
 	if v == nil {
 		return
@@ -44758,7 +44758,7 @@ func (m *NoticeMutation) Severity() (r notice.Severity, exists bool) {
 // OldSeverity returns the old "severity" field's value of the Notice entity.
 // If the Notice object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *NoticeMutation) OldSeverity(ctx context.Context) (v notice.Severity, err error) {
+func (m *NoticeMutation) OldSeverity(ctx context.Context) (v noticekind.Severity, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldSeverity is only allowed on UpdateOne operations")
 	}
@@ -45047,19 +45047,19 @@ func (m *NoticeMutation) OldReadAt(ctx context.Context) (v *time.Time, err error
 // ClearReadAt clears the value of the "read_at" field.
 func (m *NoticeMutation) ClearReadAt() {
 	m.read_at = nil
-	m.clearedFields[entnotice.FieldReadAt] = struct{}{}
+	m.clearedFields[notice.FieldReadAt] = struct{}{}
 }
 
 // ReadAtCleared returns if the "read_at" field was cleared in this mutation.
 func (m *NoticeMutation) ReadAtCleared() bool {
-	_, ok := m.clearedFields[entnotice.FieldReadAt]
+	_, ok := m.clearedFields[notice.FieldReadAt]
 	return ok
 }
 
 // ResetReadAt resets all changes to the "read_at" field.
 func (m *NoticeMutation) ResetReadAt() {
 	m.read_at = nil
-	delete(m.clearedFields, entnotice.FieldReadAt)
+	delete(m.clearedFields, notice.FieldReadAt)
 }
 
 // SetSubjectID sets the "subject_id" field.
@@ -45096,19 +45096,19 @@ func (m *NoticeMutation) OldSubjectID(ctx context.Context) (v *uuid.UUID, err er
 // ClearSubjectID clears the value of the "subject_id" field.
 func (m *NoticeMutation) ClearSubjectID() {
 	m.subject_id = nil
-	m.clearedFields[entnotice.FieldSubjectID] = struct{}{}
+	m.clearedFields[notice.FieldSubjectID] = struct{}{}
 }
 
 // SubjectIDCleared returns if the "subject_id" field was cleared in this mutation.
 func (m *NoticeMutation) SubjectIDCleared() bool {
-	_, ok := m.clearedFields[entnotice.FieldSubjectID]
+	_, ok := m.clearedFields[notice.FieldSubjectID]
 	return ok
 }
 
 // ResetSubjectID resets all changes to the "subject_id" field.
 func (m *NoticeMutation) ResetSubjectID() {
 	m.subject_id = nil
-	delete(m.clearedFields, entnotice.FieldSubjectID)
+	delete(m.clearedFields, notice.FieldSubjectID)
 }
 
 // SetUserID sets the "user_id" field.
@@ -45145,19 +45145,19 @@ func (m *NoticeMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error
 // ClearUserID clears the value of the "user_id" field.
 func (m *NoticeMutation) ClearUserID() {
 	m.user_id = nil
-	m.clearedFields[entnotice.FieldUserID] = struct{}{}
+	m.clearedFields[notice.FieldUserID] = struct{}{}
 }
 
 // UserIDCleared returns if the "user_id" field was cleared in this mutation.
 func (m *NoticeMutation) UserIDCleared() bool {
-	_, ok := m.clearedFields[entnotice.FieldUserID]
+	_, ok := m.clearedFields[notice.FieldUserID]
 	return ok
 }
 
 // ResetUserID resets all changes to the "user_id" field.
 func (m *NoticeMutation) ResetUserID() {
 	m.user_id = nil
-	delete(m.clearedFields, entnotice.FieldUserID)
+	delete(m.clearedFields, notice.FieldUserID)
 }
 
 // Where appends a list predicates to the NoticeMutation builder.
@@ -45196,40 +45196,40 @@ func (m *NoticeMutation) Type() string {
 func (m *NoticeMutation) Fields() []string {
 	fields := make([]string, 0, 12)
 	if m.created_at != nil {
-		fields = append(fields, entnotice.FieldCreatedAt)
+		fields = append(fields, notice.FieldCreatedAt)
 	}
 	if m.kind != nil {
-		fields = append(fields, entnotice.FieldKind)
+		fields = append(fields, notice.FieldKind)
 	}
 	if m.severity != nil {
-		fields = append(fields, entnotice.FieldSeverity)
+		fields = append(fields, notice.FieldSeverity)
 	}
 	if m.parameters != nil {
-		fields = append(fields, entnotice.FieldParameters)
+		fields = append(fields, notice.FieldParameters)
 	}
 	if m.count != nil {
-		fields = append(fields, entnotice.FieldCount)
+		fields = append(fields, notice.FieldCount)
 	}
 	if m.group_key != nil {
-		fields = append(fields, entnotice.FieldGroupKey)
+		fields = append(fields, notice.FieldGroupKey)
 	}
 	if m.gathering != nil {
-		fields = append(fields, entnotice.FieldGathering)
+		fields = append(fields, notice.FieldGathering)
 	}
 	if m.in_page != nil {
-		fields = append(fields, entnotice.FieldInPage)
+		fields = append(fields, notice.FieldInPage)
 	}
 	if m.browser != nil {
-		fields = append(fields, entnotice.FieldBrowser)
+		fields = append(fields, notice.FieldBrowser)
 	}
 	if m.read_at != nil {
-		fields = append(fields, entnotice.FieldReadAt)
+		fields = append(fields, notice.FieldReadAt)
 	}
 	if m.subject_id != nil {
-		fields = append(fields, entnotice.FieldSubjectID)
+		fields = append(fields, notice.FieldSubjectID)
 	}
 	if m.user_id != nil {
-		fields = append(fields, entnotice.FieldUserID)
+		fields = append(fields, notice.FieldUserID)
 	}
 	return fields
 }
@@ -45239,29 +45239,29 @@ func (m *NoticeMutation) Fields() []string {
 // schema.
 func (m *NoticeMutation) Field(name string) (ent.Value, bool) {
 	switch name {
-	case entnotice.FieldCreatedAt:
+	case notice.FieldCreatedAt:
 		return m.CreatedAt()
-	case entnotice.FieldKind:
+	case notice.FieldKind:
 		return m.Kind()
-	case entnotice.FieldSeverity:
+	case notice.FieldSeverity:
 		return m.Severity()
-	case entnotice.FieldParameters:
+	case notice.FieldParameters:
 		return m.Parameters()
-	case entnotice.FieldCount:
+	case notice.FieldCount:
 		return m.Count()
-	case entnotice.FieldGroupKey:
+	case notice.FieldGroupKey:
 		return m.GroupKey()
-	case entnotice.FieldGathering:
+	case notice.FieldGathering:
 		return m.Gathering()
-	case entnotice.FieldInPage:
+	case notice.FieldInPage:
 		return m.InPage()
-	case entnotice.FieldBrowser:
+	case notice.FieldBrowser:
 		return m.Browser()
-	case entnotice.FieldReadAt:
+	case notice.FieldReadAt:
 		return m.ReadAt()
-	case entnotice.FieldSubjectID:
+	case notice.FieldSubjectID:
 		return m.SubjectID()
-	case entnotice.FieldUserID:
+	case notice.FieldUserID:
 		return m.UserID()
 	}
 	return nil, false
@@ -45272,29 +45272,29 @@ func (m *NoticeMutation) Field(name string) (ent.Value, bool) {
 // database failed.
 func (m *NoticeMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
 	switch name {
-	case entnotice.FieldCreatedAt:
+	case notice.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
-	case entnotice.FieldKind:
+	case notice.FieldKind:
 		return m.OldKind(ctx)
-	case entnotice.FieldSeverity:
+	case notice.FieldSeverity:
 		return m.OldSeverity(ctx)
-	case entnotice.FieldParameters:
+	case notice.FieldParameters:
 		return m.OldParameters(ctx)
-	case entnotice.FieldCount:
+	case notice.FieldCount:
 		return m.OldCount(ctx)
-	case entnotice.FieldGroupKey:
+	case notice.FieldGroupKey:
 		return m.OldGroupKey(ctx)
-	case entnotice.FieldGathering:
+	case notice.FieldGathering:
 		return m.OldGathering(ctx)
-	case entnotice.FieldInPage:
+	case notice.FieldInPage:
 		return m.OldInPage(ctx)
-	case entnotice.FieldBrowser:
+	case notice.FieldBrowser:
 		return m.OldBrowser(ctx)
-	case entnotice.FieldReadAt:
+	case notice.FieldReadAt:
 		return m.OldReadAt(ctx)
-	case entnotice.FieldSubjectID:
+	case notice.FieldSubjectID:
 		return m.OldSubjectID(ctx)
-	case entnotice.FieldUserID:
+	case notice.FieldUserID:
 		return m.OldUserID(ctx)
 	}
 	return nil, fmt.Errorf("unknown Notice field %s", name)
@@ -45305,84 +45305,84 @@ func (m *NoticeMutation) OldField(ctx context.Context, name string) (ent.Value, 
 // type.
 func (m *NoticeMutation) SetField(name string, value ent.Value) error {
 	switch name {
-	case entnotice.FieldCreatedAt:
+	case notice.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCreatedAt(v)
 		return nil
-	case entnotice.FieldKind:
-		v, ok := value.(notice.Kind)
+	case notice.FieldKind:
+		v, ok := value.(noticekind.Kind)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetKind(v)
 		return nil
-	case entnotice.FieldSeverity:
-		v, ok := value.(notice.Severity)
+	case notice.FieldSeverity:
+		v, ok := value.(noticekind.Severity)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSeverity(v)
 		return nil
-	case entnotice.FieldParameters:
+	case notice.FieldParameters:
 		v, ok := value.(map[string]string)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetParameters(v)
 		return nil
-	case entnotice.FieldCount:
+	case notice.FieldCount:
 		v, ok := value.(int)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCount(v)
 		return nil
-	case entnotice.FieldGroupKey:
+	case notice.FieldGroupKey:
 		v, ok := value.(string)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetGroupKey(v)
 		return nil
-	case entnotice.FieldGathering:
+	case notice.FieldGathering:
 		v, ok := value.(bool)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetGathering(v)
 		return nil
-	case entnotice.FieldInPage:
+	case notice.FieldInPage:
 		v, ok := value.(bool)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetInPage(v)
 		return nil
-	case entnotice.FieldBrowser:
+	case notice.FieldBrowser:
 		v, ok := value.(bool)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetBrowser(v)
 		return nil
-	case entnotice.FieldReadAt:
+	case notice.FieldReadAt:
 		v, ok := value.(time.Time)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetReadAt(v)
 		return nil
-	case entnotice.FieldSubjectID:
+	case notice.FieldSubjectID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSubjectID(v)
 		return nil
-	case entnotice.FieldUserID:
+	case notice.FieldUserID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
@@ -45398,7 +45398,7 @@ func (m *NoticeMutation) SetField(name string, value ent.Value) error {
 func (m *NoticeMutation) AddedFields() []string {
 	var fields []string
 	if m.addcount != nil {
-		fields = append(fields, entnotice.FieldCount)
+		fields = append(fields, notice.FieldCount)
 	}
 	return fields
 }
@@ -45408,7 +45408,7 @@ func (m *NoticeMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *NoticeMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
-	case entnotice.FieldCount:
+	case notice.FieldCount:
 		return m.AddedCount()
 	}
 	return nil, false
@@ -45419,7 +45419,7 @@ func (m *NoticeMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *NoticeMutation) AddField(name string, value ent.Value) error {
 	switch name {
-	case entnotice.FieldCount:
+	case notice.FieldCount:
 		v, ok := value.(int)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
@@ -45434,14 +45434,14 @@ func (m *NoticeMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *NoticeMutation) ClearedFields() []string {
 	var fields []string
-	if m.FieldCleared(entnotice.FieldReadAt) {
-		fields = append(fields, entnotice.FieldReadAt)
+	if m.FieldCleared(notice.FieldReadAt) {
+		fields = append(fields, notice.FieldReadAt)
 	}
-	if m.FieldCleared(entnotice.FieldSubjectID) {
-		fields = append(fields, entnotice.FieldSubjectID)
+	if m.FieldCleared(notice.FieldSubjectID) {
+		fields = append(fields, notice.FieldSubjectID)
 	}
-	if m.FieldCleared(entnotice.FieldUserID) {
-		fields = append(fields, entnotice.FieldUserID)
+	if m.FieldCleared(notice.FieldUserID) {
+		fields = append(fields, notice.FieldUserID)
 	}
 	return fields
 }
@@ -45457,13 +45457,13 @@ func (m *NoticeMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *NoticeMutation) ClearField(name string) error {
 	switch name {
-	case entnotice.FieldReadAt:
+	case notice.FieldReadAt:
 		m.ClearReadAt()
 		return nil
-	case entnotice.FieldSubjectID:
+	case notice.FieldSubjectID:
 		m.ClearSubjectID()
 		return nil
-	case entnotice.FieldUserID:
+	case notice.FieldUserID:
 		m.ClearUserID()
 		return nil
 	}
@@ -45474,40 +45474,40 @@ func (m *NoticeMutation) ClearField(name string) error {
 // It returns an error if the field is not defined in the schema.
 func (m *NoticeMutation) ResetField(name string) error {
 	switch name {
-	case entnotice.FieldCreatedAt:
+	case notice.FieldCreatedAt:
 		m.ResetCreatedAt()
 		return nil
-	case entnotice.FieldKind:
+	case notice.FieldKind:
 		m.ResetKind()
 		return nil
-	case entnotice.FieldSeverity:
+	case notice.FieldSeverity:
 		m.ResetSeverity()
 		return nil
-	case entnotice.FieldParameters:
+	case notice.FieldParameters:
 		m.ResetParameters()
 		return nil
-	case entnotice.FieldCount:
+	case notice.FieldCount:
 		m.ResetCount()
 		return nil
-	case entnotice.FieldGroupKey:
+	case notice.FieldGroupKey:
 		m.ResetGroupKey()
 		return nil
-	case entnotice.FieldGathering:
+	case notice.FieldGathering:
 		m.ResetGathering()
 		return nil
-	case entnotice.FieldInPage:
+	case notice.FieldInPage:
 		m.ResetInPage()
 		return nil
-	case entnotice.FieldBrowser:
+	case notice.FieldBrowser:
 		m.ResetBrowser()
 		return nil
-	case entnotice.FieldReadAt:
+	case notice.FieldReadAt:
 		m.ResetReadAt()
 		return nil
-	case entnotice.FieldSubjectID:
+	case notice.FieldSubjectID:
 		m.ResetSubjectID()
 		return nil
-	case entnotice.FieldUserID:
+	case notice.FieldUserID:
 		m.ResetUserID()
 		return nil
 	}
@@ -45569,7 +45569,7 @@ type NoticeChannelMutation struct {
 	typ             string
 	id              *uuid.UUID
 	created_at      *time.Time
-	_type           *notice.Route
+	_type           *noticekind.Route
 	name            *string
 	host            *string
 	address_sealed  *[]byte
@@ -45726,12 +45726,12 @@ func (m *NoticeChannelMutation) ResetCreatedAt() {
 }
 
 // SetType sets the "type" field.
-func (m *NoticeChannelMutation) SetType(n notice.Route) {
+func (m *NoticeChannelMutation) SetType(n noticekind.Route) {
 	m._type = &n
 }
 
 // GetType returns the value of the "type" field in the mutation.
-func (m *NoticeChannelMutation) GetType() (r notice.Route, exists bool) {
+func (m *NoticeChannelMutation) GetType() (r noticekind.Route, exists bool) {
 	v := m._type
 	if v == nil {
 		return
@@ -45742,7 +45742,7 @@ func (m *NoticeChannelMutation) GetType() (r notice.Route, exists bool) {
 // OldType returns the old "type" field's value of the NoticeChannel entity.
 // If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *NoticeChannelMutation) OldType(ctx context.Context) (v notice.Route, err error) {
+func (m *NoticeChannelMutation) OldType(ctx context.Context) (v noticekind.Route, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldType is only allowed on UpdateOne operations")
 	}
@@ -46283,7 +46283,7 @@ func (m *NoticeChannelMutation) SetField(name string, value ent.Value) error {
 		m.SetCreatedAt(v)
 		return nil
 	case noticechannel.FieldType:
-		v, ok := value.(notice.Route)
+		v, ok := value.(noticekind.Route)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -46906,8 +46906,8 @@ type NoticeDeliveryMutation struct {
 	typ           string
 	id            *uuid.UUID
 	created_at    *time.Time
-	_type         *notice.Route
-	kind          *notice.Kind
+	_type         *noticekind.Route
+	kind          *noticekind.Kind
 	status        *noticedelivery.Status
 	attempts      *int
 	addattempts   *int
@@ -47066,12 +47066,12 @@ func (m *NoticeDeliveryMutation) ResetCreatedAt() {
 }
 
 // SetType sets the "type" field.
-func (m *NoticeDeliveryMutation) SetType(n notice.Route) {
+func (m *NoticeDeliveryMutation) SetType(n noticekind.Route) {
 	m._type = &n
 }
 
 // GetType returns the value of the "type" field in the mutation.
-func (m *NoticeDeliveryMutation) GetType() (r notice.Route, exists bool) {
+func (m *NoticeDeliveryMutation) GetType() (r noticekind.Route, exists bool) {
 	v := m._type
 	if v == nil {
 		return
@@ -47082,7 +47082,7 @@ func (m *NoticeDeliveryMutation) GetType() (r notice.Route, exists bool) {
 // OldType returns the old "type" field's value of the NoticeDelivery entity.
 // If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *NoticeDeliveryMutation) OldType(ctx context.Context) (v notice.Route, err error) {
+func (m *NoticeDeliveryMutation) OldType(ctx context.Context) (v noticekind.Route, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldType is only allowed on UpdateOne operations")
 	}
@@ -47102,12 +47102,12 @@ func (m *NoticeDeliveryMutation) ResetType() {
 }
 
 // SetKind sets the "kind" field.
-func (m *NoticeDeliveryMutation) SetKind(n notice.Kind) {
+func (m *NoticeDeliveryMutation) SetKind(n noticekind.Kind) {
 	m.kind = &n
 }
 
 // Kind returns the value of the "kind" field in the mutation.
-func (m *NoticeDeliveryMutation) Kind() (r notice.Kind, exists bool) {
+func (m *NoticeDeliveryMutation) Kind() (r noticekind.Kind, exists bool) {
 	v := m.kind
 	if v == nil {
 		return
@@ -47118,7 +47118,7 @@ func (m *NoticeDeliveryMutation) Kind() (r notice.Kind, exists bool) {
 // OldKind returns the old "kind" field's value of the NoticeDelivery entity.
 // If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *NoticeDeliveryMutation) OldKind(ctx context.Context) (v notice.Kind, err error) {
+func (m *NoticeDeliveryMutation) OldKind(ctx context.Context) (v noticekind.Kind, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldKind is only allowed on UpdateOne operations")
 	}
@@ -47729,14 +47729,14 @@ func (m *NoticeDeliveryMutation) SetField(name string, value ent.Value) error {
 		m.SetCreatedAt(v)
 		return nil
 	case noticedelivery.FieldType:
-		v, ok := value.(notice.Route)
+		v, ok := value.(noticekind.Route)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetType(v)
 		return nil
 	case noticedelivery.FieldKind:
-		v, ok := value.(notice.Kind)
+		v, ok := value.(noticekind.Kind)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -48441,7 +48441,7 @@ type NoticeSettingMutation struct {
 	typ           string
 	id            *uuid.UUID
 	language      *noticesetting.Language
-	routes        *notice.Choice
+	routes        *noticekind.Choice
 	user_id       *uuid.UUID
 	clearedFields map[string]struct{}
 	done          bool
@@ -48590,12 +48590,12 @@ func (m *NoticeSettingMutation) ResetLanguage() {
 }
 
 // SetRoutes sets the "routes" field.
-func (m *NoticeSettingMutation) SetRoutes(n notice.Choice) {
+func (m *NoticeSettingMutation) SetRoutes(n noticekind.Choice) {
 	m.routes = &n
 }
 
 // Routes returns the value of the "routes" field in the mutation.
-func (m *NoticeSettingMutation) Routes() (r notice.Choice, exists bool) {
+func (m *NoticeSettingMutation) Routes() (r noticekind.Choice, exists bool) {
 	v := m.routes
 	if v == nil {
 		return
@@ -48606,7 +48606,7 @@ func (m *NoticeSettingMutation) Routes() (r notice.Choice, exists bool) {
 // OldRoutes returns the old "routes" field's value of the NoticeSetting entity.
 // If the NoticeSetting object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *NoticeSettingMutation) OldRoutes(ctx context.Context) (v notice.Choice, err error) {
+func (m *NoticeSettingMutation) OldRoutes(ctx context.Context) (v noticekind.Choice, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldRoutes is only allowed on UpdateOne operations")
 	}
@@ -48751,7 +48751,7 @@ func (m *NoticeSettingMutation) SetField(name string, value ent.Value) error {
 		m.SetLanguage(v)
 		return nil
 	case noticesetting.FieldRoutes:
-		v, ok := value.(notice.Choice)
+		v, ok := value.(noticekind.Choice)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}

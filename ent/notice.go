@@ -10,8 +10,8 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	entnotice "github.com/berthhq/berth/ent/notice"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -23,9 +23,9 @@ type Notice struct {
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// Kind holds the value of the "kind" field.
-	Kind notice.Kind `json:"kind,omitempty"`
+	Kind noticekind.Kind `json:"kind,omitempty"`
 	// Severity holds the value of the "severity" field.
-	Severity notice.Severity `json:"severity,omitempty"`
+	Severity noticekind.Severity `json:"severity,omitempty"`
 	// Parameters holds the value of the "parameters" field.
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// Count holds the value of the "count" field.
@@ -52,19 +52,19 @@ func (*Notice) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case entnotice.FieldSubjectID, entnotice.FieldUserID:
+		case notice.FieldSubjectID, notice.FieldUserID:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case entnotice.FieldParameters:
+		case notice.FieldParameters:
 			values[i] = new([]byte)
-		case entnotice.FieldGathering, entnotice.FieldInPage, entnotice.FieldBrowser:
+		case notice.FieldGathering, notice.FieldInPage, notice.FieldBrowser:
 			values[i] = new(sql.NullBool)
-		case entnotice.FieldCount:
+		case notice.FieldCount:
 			values[i] = new(sql.NullInt64)
-		case entnotice.FieldKind, entnotice.FieldSeverity, entnotice.FieldGroupKey:
+		case notice.FieldKind, notice.FieldSeverity, notice.FieldGroupKey:
 			values[i] = new(sql.NullString)
-		case entnotice.FieldCreatedAt, entnotice.FieldReadAt:
+		case notice.FieldCreatedAt, notice.FieldReadAt:
 			values[i] = new(sql.NullTime)
-		case entnotice.FieldID:
+		case notice.FieldID:
 			values[i] = new(uuid.UUID)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -81,31 +81,31 @@ func (_m *Notice) assignValues(columns []string, values []any) error {
 	}
 	for i := range columns {
 		switch columns[i] {
-		case entnotice.FieldID:
+		case notice.FieldID:
 			if value, ok := values[i].(*uuid.UUID); !ok {
 				return fmt.Errorf("unexpected type %T for field id", values[i])
 			} else if value != nil {
 				_m.ID = *value
 			}
-		case entnotice.FieldCreatedAt:
+		case notice.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
 			} else if value.Valid {
 				_m.CreatedAt = value.Time
 			}
-		case entnotice.FieldKind:
+		case notice.FieldKind:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field kind", values[i])
 			} else if value.Valid {
-				_m.Kind = notice.Kind(value.String)
+				_m.Kind = noticekind.Kind(value.String)
 			}
-		case entnotice.FieldSeverity:
+		case notice.FieldSeverity:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field severity", values[i])
 			} else if value.Valid {
-				_m.Severity = notice.Severity(value.String)
+				_m.Severity = noticekind.Severity(value.String)
 			}
-		case entnotice.FieldParameters:
+		case notice.FieldParameters:
 			if value, ok := values[i].(*[]byte); !ok {
 				return fmt.Errorf("unexpected type %T for field parameters", values[i])
 			} else if value != nil && len(*value) > 0 {
@@ -113,51 +113,51 @@ func (_m *Notice) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field parameters: %w", err)
 				}
 			}
-		case entnotice.FieldCount:
+		case notice.FieldCount:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field count", values[i])
 			} else if value.Valid {
 				_m.Count = int(value.Int64)
 			}
-		case entnotice.FieldGroupKey:
+		case notice.FieldGroupKey:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field group_key", values[i])
 			} else if value.Valid {
 				_m.GroupKey = value.String
 			}
-		case entnotice.FieldGathering:
+		case notice.FieldGathering:
 			if value, ok := values[i].(*sql.NullBool); !ok {
 				return fmt.Errorf("unexpected type %T for field gathering", values[i])
 			} else if value.Valid {
 				_m.Gathering = value.Bool
 			}
-		case entnotice.FieldInPage:
+		case notice.FieldInPage:
 			if value, ok := values[i].(*sql.NullBool); !ok {
 				return fmt.Errorf("unexpected type %T for field in_page", values[i])
 			} else if value.Valid {
 				_m.InPage = value.Bool
 			}
-		case entnotice.FieldBrowser:
+		case notice.FieldBrowser:
 			if value, ok := values[i].(*sql.NullBool); !ok {
 				return fmt.Errorf("unexpected type %T for field browser", values[i])
 			} else if value.Valid {
 				_m.Browser = value.Bool
 			}
-		case entnotice.FieldReadAt:
+		case notice.FieldReadAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field read_at", values[i])
 			} else if value.Valid {
 				_m.ReadAt = new(time.Time)
 				*_m.ReadAt = value.Time
 			}
-		case entnotice.FieldSubjectID:
+		case notice.FieldSubjectID:
 			if value, ok := values[i].(*sql.NullScanner); !ok {
 				return fmt.Errorf("unexpected type %T for field subject_id", values[i])
 			} else if value.Valid {
 				_m.SubjectID = new(uuid.UUID)
 				*_m.SubjectID = *value.S.(*uuid.UUID)
 			}
-		case entnotice.FieldUserID:
+		case notice.FieldUserID:
 			if value, ok := values[i].(*sql.NullScanner); !ok {
 				return fmt.Errorf("unexpected type %T for field user_id", values[i])
 			} else if value.Valid {

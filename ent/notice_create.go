@@ -12,8 +12,8 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	entnotice "github.com/berthhq/berth/ent/notice"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -40,13 +40,13 @@ func (_c *NoticeCreate) SetNillableCreatedAt(v *time.Time) *NoticeCreate {
 }
 
 // SetKind sets the "kind" field.
-func (_c *NoticeCreate) SetKind(v notice.Kind) *NoticeCreate {
+func (_c *NoticeCreate) SetKind(v noticekind.Kind) *NoticeCreate {
 	_c.mutation.SetKind(v)
 	return _c
 }
 
 // SetSeverity sets the "severity" field.
-func (_c *NoticeCreate) SetSeverity(v notice.Severity) *NoticeCreate {
+func (_c *NoticeCreate) SetSeverity(v noticekind.Severity) *NoticeCreate {
 	_c.mutation.SetSeverity(v)
 	return _c
 }
@@ -219,35 +219,35 @@ func (_c *NoticeCreate) ExecX(ctx context.Context) {
 // defaults sets the default values of the builder before save.
 func (_c *NoticeCreate) defaults() {
 	if _, ok := _c.mutation.CreatedAt(); !ok {
-		v := entnotice.DefaultCreatedAt()
+		v := notice.DefaultCreatedAt()
 		_c.mutation.SetCreatedAt(v)
 	}
 	if _, ok := _c.mutation.Parameters(); !ok {
-		v := entnotice.DefaultParameters
+		v := notice.DefaultParameters
 		_c.mutation.SetParameters(v)
 	}
 	if _, ok := _c.mutation.Count(); !ok {
-		v := entnotice.DefaultCount
+		v := notice.DefaultCount
 		_c.mutation.SetCount(v)
 	}
 	if _, ok := _c.mutation.GroupKey(); !ok {
-		v := entnotice.DefaultGroupKey
+		v := notice.DefaultGroupKey
 		_c.mutation.SetGroupKey(v)
 	}
 	if _, ok := _c.mutation.Gathering(); !ok {
-		v := entnotice.DefaultGathering
+		v := notice.DefaultGathering
 		_c.mutation.SetGathering(v)
 	}
 	if _, ok := _c.mutation.InPage(); !ok {
-		v := entnotice.DefaultInPage
+		v := notice.DefaultInPage
 		_c.mutation.SetInPage(v)
 	}
 	if _, ok := _c.mutation.Browser(); !ok {
-		v := entnotice.DefaultBrowser
+		v := notice.DefaultBrowser
 		_c.mutation.SetBrowser(v)
 	}
 	if _, ok := _c.mutation.ID(); !ok {
-		v := entnotice.DefaultID()
+		v := notice.DefaultID()
 		_c.mutation.SetID(v)
 	}
 }
@@ -261,7 +261,7 @@ func (_c *NoticeCreate) check() error {
 		return &ValidationError{Name: "kind", err: errors.New(`ent: missing required field "Notice.kind"`)}
 	}
 	if v, ok := _c.mutation.Kind(); ok {
-		if err := entnotice.KindValidator(v); err != nil {
+		if err := notice.KindValidator(v); err != nil {
 			return &ValidationError{Name: "kind", err: fmt.Errorf(`ent: validator failed for field "Notice.kind": %w`, err)}
 		}
 	}
@@ -269,7 +269,7 @@ func (_c *NoticeCreate) check() error {
 		return &ValidationError{Name: "severity", err: errors.New(`ent: missing required field "Notice.severity"`)}
 	}
 	if v, ok := _c.mutation.Severity(); ok {
-		if err := entnotice.SeverityValidator(v); err != nil {
+		if err := notice.SeverityValidator(v); err != nil {
 			return &ValidationError{Name: "severity", err: fmt.Errorf(`ent: validator failed for field "Notice.severity": %w`, err)}
 		}
 	}
@@ -320,7 +320,7 @@ func (_c *NoticeCreate) sqlSave(ctx context.Context) (*Notice, error) {
 func (_c *NoticeCreate) createSpec() (*Notice, *sqlgraph.CreateSpec) {
 	var (
 		_node = &Notice{config: _c.config}
-		_spec = sqlgraph.NewCreateSpec(entnotice.Table, sqlgraph.NewFieldSpec(entnotice.FieldID, field.TypeUUID))
+		_spec = sqlgraph.NewCreateSpec(notice.Table, sqlgraph.NewFieldSpec(notice.FieldID, field.TypeUUID))
 	)
 	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
@@ -328,51 +328,51 @@ func (_c *NoticeCreate) createSpec() (*Notice, *sqlgraph.CreateSpec) {
 		_spec.ID.Value = &id
 	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
-		_spec.SetField(entnotice.FieldCreatedAt, field.TypeTime, value)
+		_spec.SetField(notice.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
 	}
 	if value, ok := _c.mutation.Kind(); ok {
-		_spec.SetField(entnotice.FieldKind, field.TypeEnum, value)
+		_spec.SetField(notice.FieldKind, field.TypeEnum, value)
 		_node.Kind = value
 	}
 	if value, ok := _c.mutation.Severity(); ok {
-		_spec.SetField(entnotice.FieldSeverity, field.TypeEnum, value)
+		_spec.SetField(notice.FieldSeverity, field.TypeEnum, value)
 		_node.Severity = value
 	}
 	if value, ok := _c.mutation.Parameters(); ok {
-		_spec.SetField(entnotice.FieldParameters, field.TypeJSON, value)
+		_spec.SetField(notice.FieldParameters, field.TypeJSON, value)
 		_node.Parameters = value
 	}
 	if value, ok := _c.mutation.Count(); ok {
-		_spec.SetField(entnotice.FieldCount, field.TypeInt, value)
+		_spec.SetField(notice.FieldCount, field.TypeInt, value)
 		_node.Count = value
 	}
 	if value, ok := _c.mutation.GroupKey(); ok {
-		_spec.SetField(entnotice.FieldGroupKey, field.TypeString, value)
+		_spec.SetField(notice.FieldGroupKey, field.TypeString, value)
 		_node.GroupKey = value
 	}
 	if value, ok := _c.mutation.Gathering(); ok {
-		_spec.SetField(entnotice.FieldGathering, field.TypeBool, value)
+		_spec.SetField(notice.FieldGathering, field.TypeBool, value)
 		_node.Gathering = value
 	}
 	if value, ok := _c.mutation.InPage(); ok {
-		_spec.SetField(entnotice.FieldInPage, field.TypeBool, value)
+		_spec.SetField(notice.FieldInPage, field.TypeBool, value)
 		_node.InPage = value
 	}
 	if value, ok := _c.mutation.Browser(); ok {
-		_spec.SetField(entnotice.FieldBrowser, field.TypeBool, value)
+		_spec.SetField(notice.FieldBrowser, field.TypeBool, value)
 		_node.Browser = value
 	}
 	if value, ok := _c.mutation.ReadAt(); ok {
-		_spec.SetField(entnotice.FieldReadAt, field.TypeTime, value)
+		_spec.SetField(notice.FieldReadAt, field.TypeTime, value)
 		_node.ReadAt = &value
 	}
 	if value, ok := _c.mutation.SubjectID(); ok {
-		_spec.SetField(entnotice.FieldSubjectID, field.TypeUUID, value)
+		_spec.SetField(notice.FieldSubjectID, field.TypeUUID, value)
 		_node.SubjectID = &value
 	}
 	if value, ok := _c.mutation.UserID(); ok {
-		_spec.SetField(entnotice.FieldUserID, field.TypeUUID, value)
+		_spec.SetField(notice.FieldUserID, field.TypeUUID, value)
 		_node.UserID = &value
 	}
 	return _node, _spec
@@ -429,49 +429,49 @@ type (
 
 // SetParameters sets the "parameters" field.
 func (u *NoticeUpsert) SetParameters(v map[string]string) *NoticeUpsert {
-	u.Set(entnotice.FieldParameters, v)
+	u.Set(notice.FieldParameters, v)
 	return u
 }
 
 // UpdateParameters sets the "parameters" field to the value that was provided on create.
 func (u *NoticeUpsert) UpdateParameters() *NoticeUpsert {
-	u.SetExcluded(entnotice.FieldParameters)
+	u.SetExcluded(notice.FieldParameters)
 	return u
 }
 
 // SetCount sets the "count" field.
 func (u *NoticeUpsert) SetCount(v int) *NoticeUpsert {
-	u.Set(entnotice.FieldCount, v)
+	u.Set(notice.FieldCount, v)
 	return u
 }
 
 // UpdateCount sets the "count" field to the value that was provided on create.
 func (u *NoticeUpsert) UpdateCount() *NoticeUpsert {
-	u.SetExcluded(entnotice.FieldCount)
+	u.SetExcluded(notice.FieldCount)
 	return u
 }
 
 // AddCount adds v to the "count" field.
 func (u *NoticeUpsert) AddCount(v int) *NoticeUpsert {
-	u.Add(entnotice.FieldCount, v)
+	u.Add(notice.FieldCount, v)
 	return u
 }
 
 // SetReadAt sets the "read_at" field.
 func (u *NoticeUpsert) SetReadAt(v time.Time) *NoticeUpsert {
-	u.Set(entnotice.FieldReadAt, v)
+	u.Set(notice.FieldReadAt, v)
 	return u
 }
 
 // UpdateReadAt sets the "read_at" field to the value that was provided on create.
 func (u *NoticeUpsert) UpdateReadAt() *NoticeUpsert {
-	u.SetExcluded(entnotice.FieldReadAt)
+	u.SetExcluded(notice.FieldReadAt)
 	return u
 }
 
 // ClearReadAt clears the value of the "read_at" field.
 func (u *NoticeUpsert) ClearReadAt() *NoticeUpsert {
-	u.SetNull(entnotice.FieldReadAt)
+	u.SetNull(notice.FieldReadAt)
 	return u
 }
 
@@ -482,7 +482,7 @@ func (u *NoticeUpsert) ClearReadAt() *NoticeUpsert {
 //		OnConflict(
 //			sql.ResolveWithNewValues(),
 //			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(entnotice.FieldID)
+//				u.SetIgnore(notice.FieldID)
 //			}),
 //		).
 //		Exec(ctx)
@@ -490,34 +490,34 @@ func (u *NoticeUpsertOne) UpdateNewValues() *NoticeUpsertOne {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(entnotice.FieldID)
+			s.SetIgnore(notice.FieldID)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(entnotice.FieldCreatedAt)
+			s.SetIgnore(notice.FieldCreatedAt)
 		}
 		if _, exists := u.create.mutation.Kind(); exists {
-			s.SetIgnore(entnotice.FieldKind)
+			s.SetIgnore(notice.FieldKind)
 		}
 		if _, exists := u.create.mutation.Severity(); exists {
-			s.SetIgnore(entnotice.FieldSeverity)
+			s.SetIgnore(notice.FieldSeverity)
 		}
 		if _, exists := u.create.mutation.GroupKey(); exists {
-			s.SetIgnore(entnotice.FieldGroupKey)
+			s.SetIgnore(notice.FieldGroupKey)
 		}
 		if _, exists := u.create.mutation.Gathering(); exists {
-			s.SetIgnore(entnotice.FieldGathering)
+			s.SetIgnore(notice.FieldGathering)
 		}
 		if _, exists := u.create.mutation.InPage(); exists {
-			s.SetIgnore(entnotice.FieldInPage)
+			s.SetIgnore(notice.FieldInPage)
 		}
 		if _, exists := u.create.mutation.Browser(); exists {
-			s.SetIgnore(entnotice.FieldBrowser)
+			s.SetIgnore(notice.FieldBrowser)
 		}
 		if _, exists := u.create.mutation.SubjectID(); exists {
-			s.SetIgnore(entnotice.FieldSubjectID)
+			s.SetIgnore(notice.FieldSubjectID)
 		}
 		if _, exists := u.create.mutation.UserID(); exists {
-			s.SetIgnore(entnotice.FieldUserID)
+			s.SetIgnore(notice.FieldUserID)
 		}
 	}))
 	return u
@@ -778,7 +778,7 @@ type NoticeUpsertBulk struct {
 //		OnConflict(
 //			sql.ResolveWithNewValues(),
 //			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(entnotice.FieldID)
+//				u.SetIgnore(notice.FieldID)
 //			}),
 //		).
 //		Exec(ctx)
@@ -787,34 +787,34 @@ func (u *NoticeUpsertBulk) UpdateNewValues() *NoticeUpsertBulk {
 	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
 		for _, b := range u.create.builders {
 			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(entnotice.FieldID)
+				s.SetIgnore(notice.FieldID)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(entnotice.FieldCreatedAt)
+				s.SetIgnore(notice.FieldCreatedAt)
 			}
 			if _, exists := b.mutation.Kind(); exists {
-				s.SetIgnore(entnotice.FieldKind)
+				s.SetIgnore(notice.FieldKind)
 			}
 			if _, exists := b.mutation.Severity(); exists {
-				s.SetIgnore(entnotice.FieldSeverity)
+				s.SetIgnore(notice.FieldSeverity)
 			}
 			if _, exists := b.mutation.GroupKey(); exists {
-				s.SetIgnore(entnotice.FieldGroupKey)
+				s.SetIgnore(notice.FieldGroupKey)
 			}
 			if _, exists := b.mutation.Gathering(); exists {
-				s.SetIgnore(entnotice.FieldGathering)
+				s.SetIgnore(notice.FieldGathering)
 			}
 			if _, exists := b.mutation.InPage(); exists {
-				s.SetIgnore(entnotice.FieldInPage)
+				s.SetIgnore(notice.FieldInPage)
 			}
 			if _, exists := b.mutation.Browser(); exists {
-				s.SetIgnore(entnotice.FieldBrowser)
+				s.SetIgnore(notice.FieldBrowser)
 			}
 			if _, exists := b.mutation.SubjectID(); exists {
-				s.SetIgnore(entnotice.FieldSubjectID)
+				s.SetIgnore(notice.FieldSubjectID)
 			}
 			if _, exists := b.mutation.UserID(); exists {
-				s.SetIgnore(entnotice.FieldUserID)
+				s.SetIgnore(notice.FieldUserID)
 			}
 		}
 	}))

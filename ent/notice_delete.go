@@ -8,9 +8,8 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/predicate"
-
-	entnotice "github.com/berthhq/berth/ent/notice"
 )
 
 // NoticeDelete is the builder for deleting a Notice entity.
@@ -41,7 +40,7 @@ func (_d *NoticeDelete) ExecX(ctx context.Context) int {
 }
 
 func (_d *NoticeDelete) sqlExec(ctx context.Context) (int, error) {
-	_spec := sqlgraph.NewDeleteSpec(entnotice.Table, sqlgraph.NewFieldSpec(entnotice.FieldID, field.TypeUUID))
+	_spec := sqlgraph.NewDeleteSpec(notice.Table, sqlgraph.NewFieldSpec(notice.FieldID, field.TypeUUID))
 	if ps := _d.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
 			for i := range ps {
@@ -75,7 +74,7 @@ func (_d *NoticeDeleteOne) Exec(ctx context.Context) error {
 	case err != nil:
 		return err
 	case n == 0:
-		return &NotFoundError{entnotice.Label}
+		return &NotFoundError{notice.Label}
 	default:
 		return nil
 	}

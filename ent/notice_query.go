@@ -12,7 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	entnotice "github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/google/uuid"
 )
@@ -21,7 +21,7 @@ import (
 type NoticeQuery struct {
 	config
 	ctx        *QueryContext
-	order      []entnotice.OrderOption
+	order      []notice.OrderOption
 	inters     []Interceptor
 	predicates []predicate.Notice
 	loadTotal  []func(context.Context, []*Notice) error
@@ -57,7 +57,7 @@ func (_q *NoticeQuery) Unique(unique bool) *NoticeQuery {
 }
 
 // Order specifies how the records should be ordered.
-func (_q *NoticeQuery) Order(o ...entnotice.OrderOption) *NoticeQuery {
+func (_q *NoticeQuery) Order(o ...notice.OrderOption) *NoticeQuery {
 	_q.order = append(_q.order, o...)
 	return _q
 }
@@ -70,7 +70,7 @@ func (_q *NoticeQuery) First(ctx context.Context) (*Notice, error) {
 		return nil, err
 	}
 	if len(nodes) == 0 {
-		return nil, &NotFoundError{entnotice.Label}
+		return nil, &NotFoundError{notice.Label}
 	}
 	return nodes[0], nil
 }
@@ -92,7 +92,7 @@ func (_q *NoticeQuery) FirstID(ctx context.Context) (id uuid.UUID, err error) {
 		return
 	}
 	if len(ids) == 0 {
-		err = &NotFoundError{entnotice.Label}
+		err = &NotFoundError{notice.Label}
 		return
 	}
 	return ids[0], nil
@@ -119,9 +119,9 @@ func (_q *NoticeQuery) Only(ctx context.Context) (*Notice, error) {
 	case 1:
 		return nodes[0], nil
 	case 0:
-		return nil, &NotFoundError{entnotice.Label}
+		return nil, &NotFoundError{notice.Label}
 	default:
-		return nil, &NotSingularError{entnotice.Label}
+		return nil, &NotSingularError{notice.Label}
 	}
 }
 
@@ -146,9 +146,9 @@ func (_q *NoticeQuery) OnlyID(ctx context.Context) (id uuid.UUID, err error) {
 	case 1:
 		id = ids[0]
 	case 0:
-		err = &NotFoundError{entnotice.Label}
+		err = &NotFoundError{notice.Label}
 	default:
-		err = &NotSingularError{entnotice.Label}
+		err = &NotSingularError{notice.Label}
 	}
 	return
 }
@@ -187,7 +187,7 @@ func (_q *NoticeQuery) IDs(ctx context.Context) (ids []uuid.UUID, err error) {
 		_q.Unique(true)
 	}
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(entnotice.FieldID).Scan(ctx, &ids); err != nil {
+	if err = _q.Select(notice.FieldID).Scan(ctx, &ids); err != nil {
 		return nil, err
 	}
 	return ids, nil
@@ -251,7 +251,7 @@ func (_q *NoticeQuery) Clone() *NoticeQuery {
 	return &NoticeQuery{
 		config:     _q.config,
 		ctx:        _q.ctx.Clone(),
-		order:      append([]entnotice.OrderOption{}, _q.order...),
+		order:      append([]notice.OrderOption{}, _q.order...),
 		inters:     append([]Interceptor{}, _q.inters...),
 		predicates: append([]predicate.Notice{}, _q.predicates...),
 		// clone intermediate query.
@@ -272,14 +272,14 @@ func (_q *NoticeQuery) Clone() *NoticeQuery {
 //	}
 //
 //	client.Notice.Query().
-//		GroupBy(entnotice.FieldCreatedAt).
+//		GroupBy(notice.FieldCreatedAt).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *NoticeQuery) GroupBy(field string, fields ...string) *NoticeGroupBy {
 	_q.ctx.Fields = append([]string{field}, fields...)
 	grbuild := &NoticeGroupBy{build: _q}
 	grbuild.flds = &_q.ctx.Fields
-	grbuild.label = entnotice.Label
+	grbuild.label = notice.Label
 	grbuild.scan = grbuild.Scan
 	return grbuild
 }
@@ -294,12 +294,12 @@ func (_q *NoticeQuery) GroupBy(field string, fields ...string) *NoticeGroupBy {
 //	}
 //
 //	client.Notice.Query().
-//		Select(entnotice.FieldCreatedAt).
+//		Select(notice.FieldCreatedAt).
 //		Scan(ctx, &v)
 func (_q *NoticeQuery) Select(fields ...string) *NoticeSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
 	sbuild := &NoticeSelect{NoticeQuery: _q}
-	sbuild.label = entnotice.Label
+	sbuild.label = notice.Label
 	sbuild.flds, sbuild.scan = &_q.ctx.Fields, sbuild.Scan
 	return sbuild
 }
@@ -321,7 +321,7 @@ func (_q *NoticeQuery) prepareQuery(ctx context.Context) error {
 		}
 	}
 	for _, f := range _q.ctx.Fields {
-		if !entnotice.ValidColumn(f) {
+		if !notice.ValidColumn(f) {
 			return &ValidationError{Name: f, err: fmt.Errorf("ent: invalid field %q for query", f)}
 		}
 	}
@@ -381,7 +381,7 @@ func (_q *NoticeQuery) sqlCount(ctx context.Context) (int, error) {
 }
 
 func (_q *NoticeQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(entnotice.Table, entnotice.Columns, sqlgraph.NewFieldSpec(entnotice.FieldID, field.TypeUUID))
+	_spec := sqlgraph.NewQuerySpec(notice.Table, notice.Columns, sqlgraph.NewFieldSpec(notice.FieldID, field.TypeUUID))
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -390,9 +390,9 @@ func (_q *NoticeQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, entnotice.FieldID)
+		_spec.Node.Columns = append(_spec.Node.Columns, notice.FieldID)
 		for i := range fields {
-			if fields[i] != entnotice.FieldID {
+			if fields[i] != notice.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
 		}
@@ -422,10 +422,10 @@ func (_q *NoticeQuery) querySpec() *sqlgraph.QuerySpec {
 
 func (_q *NoticeQuery) sqlQuery(ctx context.Context) *sql.Selector {
 	builder := sql.Dialect(_q.driver.Dialect())
-	t1 := builder.Table(entnotice.Table)
+	t1 := builder.Table(notice.Table)
 	columns := _q.ctx.Fields
 	if len(columns) == 0 {
-		columns = entnotice.Columns
+		columns = notice.Columns
 	}
 	selector := builder.Select(t1.Columns(columns...)...).From(t1)
 	if _q.sql != nil {

@@ -11,7 +11,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	entnotice "github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/predicate"
 )
 
@@ -115,7 +115,7 @@ func (_u *NoticeUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *NoticeU
 }
 
 func (_u *NoticeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	_spec := sqlgraph.NewUpdateSpec(entnotice.Table, entnotice.Columns, sqlgraph.NewFieldSpec(entnotice.FieldID, field.TypeUUID))
+	_spec := sqlgraph.NewUpdateSpec(notice.Table, notice.Columns, sqlgraph.NewFieldSpec(notice.FieldID, field.TypeUUID))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
 			for i := range ps {
@@ -124,30 +124,30 @@ func (_u *NoticeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		}
 	}
 	if value, ok := _u.mutation.Parameters(); ok {
-		_spec.SetField(entnotice.FieldParameters, field.TypeJSON, value)
+		_spec.SetField(notice.FieldParameters, field.TypeJSON, value)
 	}
 	if value, ok := _u.mutation.Count(); ok {
-		_spec.SetField(entnotice.FieldCount, field.TypeInt, value)
+		_spec.SetField(notice.FieldCount, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.AddedCount(); ok {
-		_spec.AddField(entnotice.FieldCount, field.TypeInt, value)
+		_spec.AddField(notice.FieldCount, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.ReadAt(); ok {
-		_spec.SetField(entnotice.FieldReadAt, field.TypeTime, value)
+		_spec.SetField(notice.FieldReadAt, field.TypeTime, value)
 	}
 	if _u.mutation.ReadAtCleared() {
-		_spec.ClearField(entnotice.FieldReadAt, field.TypeTime)
+		_spec.ClearField(notice.FieldReadAt, field.TypeTime)
 	}
 	if _u.mutation.SubjectIDCleared() {
-		_spec.ClearField(entnotice.FieldSubjectID, field.TypeUUID)
+		_spec.ClearField(notice.FieldSubjectID, field.TypeUUID)
 	}
 	if _u.mutation.UserIDCleared() {
-		_spec.ClearField(entnotice.FieldUserID, field.TypeUUID)
+		_spec.ClearField(notice.FieldUserID, field.TypeUUID)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
-			err = &NotFoundError{entnotice.Label}
+			err = &NotFoundError{notice.Label}
 		} else if sqlgraph.IsConstraintError(err) {
 			err = &ConstraintError{msg: err.Error(), wrap: err}
 		}
@@ -265,7 +265,7 @@ func (_u *NoticeUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *Noti
 }
 
 func (_u *NoticeUpdateOne) sqlSave(ctx context.Context) (_node *Notice, err error) {
-	_spec := sqlgraph.NewUpdateSpec(entnotice.Table, entnotice.Columns, sqlgraph.NewFieldSpec(entnotice.FieldID, field.TypeUUID))
+	_spec := sqlgraph.NewUpdateSpec(notice.Table, notice.Columns, sqlgraph.NewFieldSpec(notice.FieldID, field.TypeUUID))
 	id, ok := _u.mutation.ID()
 	if !ok {
 		return nil, &ValidationError{Name: "id", err: errors.New(`ent: missing "Notice.id" for update`)}
@@ -273,12 +273,12 @@ func (_u *NoticeUpdateOne) sqlSave(ctx context.Context) (_node *Notice, err erro
 	_spec.Node.ID.Value = id
 	if fields := _u.fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, entnotice.FieldID)
+		_spec.Node.Columns = append(_spec.Node.Columns, notice.FieldID)
 		for _, f := range fields {
-			if !entnotice.ValidColumn(f) {
+			if !notice.ValidColumn(f) {
 				return nil, &ValidationError{Name: f, err: fmt.Errorf("ent: invalid field %q for query", f)}
 			}
-			if f != entnotice.FieldID {
+			if f != notice.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, f)
 			}
 		}
@@ -291,25 +291,25 @@ func (_u *NoticeUpdateOne) sqlSave(ctx context.Context) (_node *Notice, err erro
 		}
 	}
 	if value, ok := _u.mutation.Parameters(); ok {
-		_spec.SetField(entnotice.FieldParameters, field.TypeJSON, value)
+		_spec.SetField(notice.FieldParameters, field.TypeJSON, value)
 	}
 	if value, ok := _u.mutation.Count(); ok {
-		_spec.SetField(entnotice.FieldCount, field.TypeInt, value)
+		_spec.SetField(notice.FieldCount, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.AddedCount(); ok {
-		_spec.AddField(entnotice.FieldCount, field.TypeInt, value)
+		_spec.AddField(notice.FieldCount, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.ReadAt(); ok {
-		_spec.SetField(entnotice.FieldReadAt, field.TypeTime, value)
+		_spec.SetField(notice.FieldReadAt, field.TypeTime, value)
 	}
 	if _u.mutation.ReadAtCleared() {
-		_spec.ClearField(entnotice.FieldReadAt, field.TypeTime)
+		_spec.ClearField(notice.FieldReadAt, field.TypeTime)
 	}
 	if _u.mutation.SubjectIDCleared() {
-		_spec.ClearField(entnotice.FieldSubjectID, field.TypeUUID)
+		_spec.ClearField(notice.FieldSubjectID, field.TypeUUID)
 	}
 	if _u.mutation.UserIDCleared() {
-		_spec.ClearField(entnotice.FieldUserID, field.TypeUUID)
+		_spec.ClearField(notice.FieldUserID, field.TypeUUID)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Notice{config: _u.config}
@@ -317,7 +317,7 @@ func (_u *NoticeUpdateOne) sqlSave(ctx context.Context) (_node *Notice, err erro
 	_spec.ScanValues = _node.scanValues
 	if err = sqlgraph.UpdateNode(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
-			err = &NotFoundError{entnotice.Label}
+			err = &NotFoundError{notice.Label}
 		} else if sqlgraph.IsConstraintError(err) {
 			err = &ConstraintError{msg: err.Error(), wrap: err}
 		}

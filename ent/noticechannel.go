@@ -10,7 +10,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/noticechannel"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -22,7 +22,7 @@ type NoticeChannel struct {
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// Type holds the value of the "type" field.
-	Type notice.Route `json:"type,omitempty"`
+	Type noticekind.Route `json:"type,omitempty"`
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// Host holds the value of the "host" field.
@@ -92,7 +92,7 @@ func (_m *NoticeChannel) assignValues(columns []string, values []any) error {
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field type", values[i])
 			} else if value.Valid {
-				_m.Type = notice.Route(value.String)
+				_m.Type = noticekind.Route(value.String)
 			}
 		case noticechannel.FieldName:
 			if value, ok := values[i].(*sql.NullString); !ok {

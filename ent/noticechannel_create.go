@@ -13,7 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/noticechannel"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -40,7 +40,7 @@ func (_c *NoticeChannelCreate) SetNillableCreatedAt(v *time.Time) *NoticeChannel
 }
 
 // SetType sets the "type" field.
-func (_c *NoticeChannelCreate) SetType(v notice.Route) *NoticeChannelCreate {
+func (_c *NoticeChannelCreate) SetType(v noticekind.Route) *NoticeChannelCreate {
 	_c.mutation.SetType(v)
 	return _c
 }

@@ -10,7 +10,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/noticedelivery"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -22,9 +22,9 @@ type NoticeDelivery struct {
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// Type holds the value of the "type" field.
-	Type notice.Route `json:"type,omitempty"`
+	Type noticekind.Route `json:"type,omitempty"`
 	// Kind holds the value of the "kind" field.
-	Kind notice.Kind `json:"kind,omitempty"`
+	Kind noticekind.Kind `json:"kind,omitempty"`
 	// Status holds the value of the "status" field.
 	Status noticedelivery.Status `json:"status,omitempty"`
 	// Attempts holds the value of the "attempts" field.
@@ -94,13 +94,13 @@ func (_m *NoticeDelivery) assignValues(columns []string, values []any) error {
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field type", values[i])
 			} else if value.Valid {
-				_m.Type = notice.Route(value.String)
+				_m.Type = noticekind.Route(value.String)
 			}
 		case noticedelivery.FieldKind:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field kind", values[i])
 			} else if value.Valid {
-				_m.Kind = notice.Kind(value.String)
+				_m.Kind = noticekind.Kind(value.String)
 			}
 		case noticedelivery.FieldStatus:
 			if value, ok := values[i].(*sql.NullString); !ok {

@@ -13,7 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/noticedelivery"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -40,13 +40,13 @@ func (_c *NoticeDeliveryCreate) SetNillableCreatedAt(v *time.Time) *NoticeDelive
 }
 
 // SetType sets the "type" field.
-func (_c *NoticeDeliveryCreate) SetType(v notice.Route) *NoticeDeliveryCreate {
+func (_c *NoticeDeliveryCreate) SetType(v noticekind.Route) *NoticeDeliveryCreate {
 	_c.mutation.SetType(v)
 	return _c
 }
 
 // SetKind sets the "kind" field.
-func (_c *NoticeDeliveryCreate) SetKind(v notice.Kind) *NoticeDeliveryCreate {
+func (_c *NoticeDeliveryCreate) SetKind(v noticekind.Kind) *NoticeDeliveryCreate {
 	_c.mutation.SetKind(v)
 	return _c
 }

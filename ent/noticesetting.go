@@ -10,7 +10,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/noticesetting"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -22,7 +22,7 @@ type NoticeSetting struct {
 	// Language holds the value of the "language" field.
 	Language noticesetting.Language `json:"language,omitempty"`
 	// Routes holds the value of the "routes" field.
-	Routes notice.Choice `json:"routes,omitempty"`
+	Routes noticekind.Choice `json:"routes,omitempty"`
 	// UserID holds the value of the "user_id" field.
 	UserID       uuid.UUID `json:"user_id,omitempty"`
 	selectValues sql.SelectValues

@@ -12,7 +12,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/noticesetting"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -39,7 +39,7 @@ func (_c *NoticeSettingCreate) SetNillableLanguage(v *noticesetting.Language) *N
 }
 
 // SetRoutes sets the "routes" field.
-func (_c *NoticeSettingCreate) SetRoutes(v notice.Choice) *NoticeSettingCreate {
+func (_c *NoticeSettingCreate) SetRoutes(v noticekind.Choice) *NoticeSettingCreate {
 	_c.mutation.SetRoutes(v)
 	return _c
 }
@@ -242,7 +242,7 @@ func (u *NoticeSettingUpsert) UpdateLanguage() *NoticeSettingUpsert {
 }
 
 // SetRoutes sets the "routes" field.
-func (u *NoticeSettingUpsert) SetRoutes(v notice.Choice) *NoticeSettingUpsert {
+func (u *NoticeSettingUpsert) SetRoutes(v noticekind.Choice) *NoticeSettingUpsert {
 	u.Set(noticesetting.FieldRoutes, v)
 	return u
 }
@@ -319,7 +319,7 @@ func (u *NoticeSettingUpsertOne) UpdateLanguage() *NoticeSettingUpsertOne {
 }
 
 // SetRoutes sets the "routes" field.
-func (u *NoticeSettingUpsertOne) SetRoutes(v notice.Choice) *NoticeSettingUpsertOne {
+func (u *NoticeSettingUpsertOne) SetRoutes(v noticekind.Choice) *NoticeSettingUpsertOne {
 	return u.Update(func(s *NoticeSettingUpsert) {
 		s.SetRoutes(v)
 	})
@@ -565,7 +565,7 @@ func (u *NoticeSettingUpsertBulk) UpdateLanguage() *NoticeSettingUpsertBulk {
 }
 
 // SetRoutes sets the "routes" field.
-func (u *NoticeSettingUpsertBulk) SetRoutes(v notice.Choice) *NoticeSettingUpsertBulk {
+func (u *NoticeSettingUpsertBulk) SetRoutes(v noticekind.Choice) *NoticeSettingUpsertBulk {
 	return u.Update(func(s *NoticeSettingUpsert) {
 		s.SetRoutes(v)
 	})

@@ -12,7 +12,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/berthhq/berth/ent/noticesetting"
 	"github.com/berthhq/berth/ent/predicate"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 )
 
 // NoticeSettingUpdate is the builder for updating NoticeSetting entities.
@@ -44,7 +44,7 @@ func (_u *NoticeSettingUpdate) SetNillableLanguage(v *noticesetting.Language) *N
 }
 
 // SetRoutes sets the "routes" field.
-func (_u *NoticeSettingUpdate) SetRoutes(v notice.Choice) *NoticeSettingUpdate {
+func (_u *NoticeSettingUpdate) SetRoutes(v noticekind.Choice) *NoticeSettingUpdate {
 	_u.mutation.SetRoutes(v)
 	return _u
 }
@@ -152,7 +152,7 @@ func (_u *NoticeSettingUpdateOne) SetNillableLanguage(v *noticesetting.Language)
 }
 
 // SetRoutes sets the "routes" field.
-func (_u *NoticeSettingUpdateOne) SetRoutes(v notice.Choice) *NoticeSettingUpdateOne {
+func (_u *NoticeSettingUpdateOne) SetRoutes(v noticekind.Choice) *NoticeSettingUpdateOne {
 	_u.mutation.SetRoutes(v)
 	return _u
 }

@@ -8,7 +8,7 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -79,10 +79,10 @@ var (
 	DefaultID func() uuid.UUID
 )
 
-const DefaultSeverity notice.Severity = "info"
+const DefaultSeverity noticekind.Severity = "info"
 
 // SeverityValidator is a validator for the "severity" field enum values. It is called by the builders before save.
-func SeverityValidator(s notice.Severity) error {
+func SeverityValidator(s noticekind.Severity) error {
 	switch s {
 	case "info", "warning", "error":
 		return nil

@@ -7,7 +7,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/predicate"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -192,19 +192,19 @@ func TextContainsFold(v string) predicate.Announcement {
 }
 
 // SeverityEQ applies the EQ predicate on the "severity" field.
-func SeverityEQ(v notice.Severity) predicate.Announcement {
+func SeverityEQ(v noticekind.Severity) predicate.Announcement {
 	vc := v
 	return predicate.Announcement(sql.FieldEQ(FieldSeverity, vc))
 }
 
 // SeverityNEQ applies the NEQ predicate on the "severity" field.
-func SeverityNEQ(v notice.Severity) predicate.Announcement {
+func SeverityNEQ(v noticekind.Severity) predicate.Announcement {
 	vc := v
 	return predicate.Announcement(sql.FieldNEQ(FieldSeverity, vc))
 }
 
 // SeverityIn applies the In predicate on the "severity" field.
-func SeverityIn(vs ...notice.Severity) predicate.Announcement {
+func SeverityIn(vs ...noticekind.Severity) predicate.Announcement {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]
@@ -213,7 +213,7 @@ func SeverityIn(vs ...notice.Severity) predicate.Announcement {
 }
 
 // SeverityNotIn applies the NotIn predicate on the "severity" field.
-func SeverityNotIn(vs ...notice.Severity) predicate.Announcement {
+func SeverityNotIn(vs ...noticekind.Severity) predicate.Announcement {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]

@@ -50,7 +50,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
-	entnotice "github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/noticechannel"
 	"github.com/berthhq/berth/ent/noticecursor"
 	"github.com/berthhq/berth/ent/noticedelivery"
@@ -2423,7 +2423,7 @@ func NewQuery(q ent.Query) (Query, error) {
 	case *ent.MembershipQuery:
 		return &query[*ent.MembershipQuery, predicate.Membership, membership.OrderOption]{typ: ent.TypeMembership, tq: q}, nil
 	case *ent.NoticeQuery:
-		return &query[*ent.NoticeQuery, predicate.Notice, entnotice.OrderOption]{typ: ent.TypeNotice, tq: q}, nil
+		return &query[*ent.NoticeQuery, predicate.Notice, notice.OrderOption]{typ: ent.TypeNotice, tq: q}, nil
 	case *ent.NoticeChannelQuery:
 		return &query[*ent.NoticeChannelQuery, predicate.NoticeChannel, noticechannel.OrderOption]{typ: ent.TypeNoticeChannel, tq: q}, nil
 	case *ent.NoticeCursorQuery:

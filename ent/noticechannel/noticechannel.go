@@ -8,7 +8,7 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -89,7 +89,7 @@ var (
 )
 
 // TypeValidator is a validator for the "type" field enum values. It is called by the builders before save.
-func TypeValidator(_type notice.Route) error {
+func TypeValidator(_type noticekind.Route) error {
 	switch _type {
 	case "page", "browser", "email", "webhook", "slack":
 		return nil

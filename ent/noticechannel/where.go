@@ -7,7 +7,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/predicate"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -147,19 +147,19 @@ func CreatedAtLTE(v time.Time) predicate.NoticeChannel {
 }
 
 // TypeEQ applies the EQ predicate on the "type" field.
-func TypeEQ(v notice.Route) predicate.NoticeChannel {
+func TypeEQ(v noticekind.Route) predicate.NoticeChannel {
 	vc := v
 	return predicate.NoticeChannel(sql.FieldEQ(FieldType, vc))
 }
 
 // TypeNEQ applies the NEQ predicate on the "type" field.
-func TypeNEQ(v notice.Route) predicate.NoticeChannel {
+func TypeNEQ(v noticekind.Route) predicate.NoticeChannel {
 	vc := v
 	return predicate.NoticeChannel(sql.FieldNEQ(FieldType, vc))
 }
 
 // TypeIn applies the In predicate on the "type" field.
-func TypeIn(vs ...notice.Route) predicate.NoticeChannel {
+func TypeIn(vs ...noticekind.Route) predicate.NoticeChannel {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]
@@ -168,7 +168,7 @@ func TypeIn(vs ...notice.Route) predicate.NoticeChannel {
 }
 
 // TypeNotIn applies the NotIn predicate on the "type" field.
-func TypeNotIn(vs ...notice.Route) predicate.NoticeChannel {
+func TypeNotIn(vs ...noticekind.Route) predicate.NoticeChannel {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]

@@ -8,7 +8,7 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -93,7 +93,7 @@ var (
 )
 
 // TypeValidator is a validator for the "type" field enum values. It is called by the builders before save.
-func TypeValidator(_type notice.Route) error {
+func TypeValidator(_type noticekind.Route) error {
 	switch _type {
 	case "page", "browser", "email", "webhook", "slack":
 		return nil
@@ -103,7 +103,7 @@ func TypeValidator(_type notice.Route) error {
 }
 
 // KindValidator is a validator for the "kind" field enum values. It is called by the builders before save.
-func KindValidator(k notice.Kind) error {
+func KindValidator(k noticekind.Kind) error {
 	switch k {
 	case "session_started", "session_ended", "session_failed", "session_idle", "session_lifetime", "folder_shared", "quota", "budget", "replica_failed", "rolled_back", "build_done", "build_failed", "channel_disabled", "agent_lost", "agent_back", "plugin_down", "storage_down", "certificate", "dead_letter", "test":
 		return nil

@@ -7,7 +7,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"github.com/berthhq/berth/ent/predicate"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -147,19 +147,19 @@ func CreatedAtLTE(v time.Time) predicate.NoticeDelivery {
 }
 
 // TypeEQ applies the EQ predicate on the "type" field.
-func TypeEQ(v notice.Route) predicate.NoticeDelivery {
+func TypeEQ(v noticekind.Route) predicate.NoticeDelivery {
 	vc := v
 	return predicate.NoticeDelivery(sql.FieldEQ(FieldType, vc))
 }
 
 // TypeNEQ applies the NEQ predicate on the "type" field.
-func TypeNEQ(v notice.Route) predicate.NoticeDelivery {
+func TypeNEQ(v noticekind.Route) predicate.NoticeDelivery {
 	vc := v
 	return predicate.NoticeDelivery(sql.FieldNEQ(FieldType, vc))
 }
 
 // TypeIn applies the In predicate on the "type" field.
-func TypeIn(vs ...notice.Route) predicate.NoticeDelivery {
+func TypeIn(vs ...noticekind.Route) predicate.NoticeDelivery {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]
@@ -168,7 +168,7 @@ func TypeIn(vs ...notice.Route) predicate.NoticeDelivery {
 }
 
 // TypeNotIn applies the NotIn predicate on the "type" field.
-func TypeNotIn(vs ...notice.Route) predicate.NoticeDelivery {
+func TypeNotIn(vs ...noticekind.Route) predicate.NoticeDelivery {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]
@@ -177,19 +177,19 @@ func TypeNotIn(vs ...notice.Route) predicate.NoticeDelivery {
 }
 
 // KindEQ applies the EQ predicate on the "kind" field.
-func KindEQ(v notice.Kind) predicate.NoticeDelivery {
+func KindEQ(v noticekind.Kind) predicate.NoticeDelivery {
 	vc := v
 	return predicate.NoticeDelivery(sql.FieldEQ(FieldKind, vc))
 }
 
 // KindNEQ applies the NEQ predicate on the "kind" field.
-func KindNEQ(v notice.Kind) predicate.NoticeDelivery {
+func KindNEQ(v noticekind.Kind) predicate.NoticeDelivery {
 	vc := v
 	return predicate.NoticeDelivery(sql.FieldNEQ(FieldKind, vc))
 }
 
 // KindIn applies the In predicate on the "kind" field.
-func KindIn(vs ...notice.Kind) predicate.NoticeDelivery {
+func KindIn(vs ...noticekind.Kind) predicate.NoticeDelivery {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]
@@ -198,7 +198,7 @@ func KindIn(vs ...notice.Kind) predicate.NoticeDelivery {
 }
 
 // KindNotIn applies the NotIn predicate on the "kind" field.
-func KindNotIn(vs ...notice.Kind) predicate.NoticeDelivery {
+func KindNotIn(vs ...noticekind.Kind) predicate.NoticeDelivery {
 	v := make([]any, len(vs))
 	for i := range v {
 		v[i] = vs[i]

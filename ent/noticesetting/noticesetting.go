@@ -7,7 +7,7 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -52,7 +52,7 @@ func ValidColumn(column string) bool {
 var (
 	Interceptors [1]ent.Interceptor
 	// DefaultRoutes holds the default value on creation for the "routes" field.
-	DefaultRoutes notice.Choice
+	DefaultRoutes noticekind.Choice
 	// DefaultID holds the default value on creation for the "id" field.
 	DefaultID func() uuid.UUID
 )

@@ -132,7 +132,7 @@ type LoginSession func(*sql.Selector)
 // Membership is the predicate function for membership builders.
 type Membership func(*sql.Selector)
 
-// Notice is the predicate function for entnotice builders.
+// Notice is the predicate function for notice builders.
 type Notice func(*sql.Selector)
 
 // NoticeChannel is the predicate function for noticechannel builders.

@@ -47,7 +47,7 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
-	entnotice "github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/notice"
 	"github.com/berthhq/berth/ent/noticechannel"
 	"github.com/berthhq/berth/ent/noticecursor"
 	"github.com/berthhq/berth/ent/noticedelivery"
@@ -88,7 +88,7 @@ import (
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/conversation"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
@@ -1646,47 +1646,47 @@ func init() {
 	membershipDescID := membershipMixinFields0[0].Descriptor()
 	// membership.DefaultID holds the default value on creation for the id field.
 	membership.DefaultID = membershipDescID.Default.(func() uuid.UUID)
-	entnoticeMixin := schema.Notice{}.Mixin()
-	entnoticeInters := schema.Notice{}.Interceptors()
-	entnotice.Interceptors[0] = entnoticeInters[0]
-	entnoticeMixinFields0 := entnoticeMixin[0].Fields()
-	_ = entnoticeMixinFields0
-	entnoticeMixinFields1 := entnoticeMixin[1].Fields()
-	_ = entnoticeMixinFields1
-	entnoticeFields := schema.Notice{}.Fields()
-	_ = entnoticeFields
-	// entnoticeDescCreatedAt is the schema descriptor for created_at field.
-	entnoticeDescCreatedAt := entnoticeMixinFields1[0].Descriptor()
-	// entnotice.DefaultCreatedAt holds the default value on creation for the created_at field.
-	entnotice.DefaultCreatedAt = entnoticeDescCreatedAt.Default.(func() time.Time)
-	// entnoticeDescParameters is the schema descriptor for parameters field.
-	entnoticeDescParameters := entnoticeFields[2].Descriptor()
-	// entnotice.DefaultParameters holds the default value on creation for the parameters field.
-	entnotice.DefaultParameters = entnoticeDescParameters.Default.(map[string]string)
-	// entnoticeDescCount is the schema descriptor for count field.
-	entnoticeDescCount := entnoticeFields[3].Descriptor()
-	// entnotice.DefaultCount holds the default value on creation for the count field.
-	entnotice.DefaultCount = entnoticeDescCount.Default.(int)
-	// entnoticeDescGroupKey is the schema descriptor for group_key field.
-	entnoticeDescGroupKey := entnoticeFields[4].Descriptor()
-	// entnotice.DefaultGroupKey holds the default value on creation for the group_key field.
-	entnotice.DefaultGroupKey = entnoticeDescGroupKey.Default.(string)
-	// entnoticeDescGathering is the schema descriptor for gathering field.
-	entnoticeDescGathering := entnoticeFields[5].Descriptor()
-	// entnotice.DefaultGathering holds the default value on creation for the gathering field.
-	entnotice.DefaultGathering = entnoticeDescGathering.Default.(bool)
-	// entnoticeDescInPage is the schema descriptor for in_page field.
-	entnoticeDescInPage := entnoticeFields[6].Descriptor()
-	// entnotice.DefaultInPage holds the default value on creation for the in_page field.
-	entnotice.DefaultInPage = entnoticeDescInPage.Default.(bool)
-	// entnoticeDescBrowser is the schema descriptor for browser field.
-	entnoticeDescBrowser := entnoticeFields[7].Descriptor()
-	// entnotice.DefaultBrowser holds the default value on creation for the browser field.
-	entnotice.DefaultBrowser = entnoticeDescBrowser.Default.(bool)
-	// entnoticeDescID is the schema descriptor for id field.
-	entnoticeDescID := entnoticeMixinFields0[0].Descriptor()
-	// entnotice.DefaultID holds the default value on creation for the id field.
-	entnotice.DefaultID = entnoticeDescID.Default.(func() uuid.UUID)
+	noticeMixin := schema.Notice{}.Mixin()
+	noticeInters := schema.Notice{}.Interceptors()
+	notice.Interceptors[0] = noticeInters[0]
+	noticeMixinFields0 := noticeMixin[0].Fields()
+	_ = noticeMixinFields0
+	noticeMixinFields1 := noticeMixin[1].Fields()
+	_ = noticeMixinFields1
+	noticeFields := schema.Notice{}.Fields()
+	_ = noticeFields
+	// noticeDescCreatedAt is the schema descriptor for created_at field.
+	noticeDescCreatedAt := noticeMixinFields1[0].Descriptor()
+	// notice.DefaultCreatedAt holds the default value on creation for the created_at field.
+	notice.DefaultCreatedAt = noticeDescCreatedAt.Default.(func() time.Time)
+	// noticeDescParameters is the schema descriptor for parameters field.
+	noticeDescParameters := noticeFields[2].Descriptor()
+	// notice.DefaultParameters holds the default value on creation for the parameters field.
+	notice.DefaultParameters = noticeDescParameters.Default.(map[string]string)
+	// noticeDescCount is the schema descriptor for count field.
+	noticeDescCount := noticeFields[3].Descriptor()
+	// notice.DefaultCount holds the default value on creation for the count field.
+	notice.DefaultCount = noticeDescCount.Default.(int)
+	// noticeDescGroupKey is the schema descriptor for group_key field.
+	noticeDescGroupKey := noticeFields[4].Descriptor()
+	// notice.DefaultGroupKey holds the default value on creation for the group_key field.
+	notice.DefaultGroupKey = noticeDescGroupKey.Default.(string)
+	// noticeDescGathering is the schema descriptor for gathering field.
+	noticeDescGathering := noticeFields[5].Descriptor()
+	// notice.DefaultGathering holds the default value on creation for the gathering field.
+	notice.DefaultGathering = noticeDescGathering.Default.(bool)
+	// noticeDescInPage is the schema descriptor for in_page field.
+	noticeDescInPage := noticeFields[6].Descriptor()
+	// notice.DefaultInPage holds the default value on creation for the in_page field.
+	notice.DefaultInPage = noticeDescInPage.Default.(bool)
+	// noticeDescBrowser is the schema descriptor for browser field.
+	noticeDescBrowser := noticeFields[7].Descriptor()
+	// notice.DefaultBrowser holds the default value on creation for the browser field.
+	notice.DefaultBrowser = noticeDescBrowser.Default.(bool)
+	// noticeDescID is the schema descriptor for id field.
+	noticeDescID := noticeMixinFields0[0].Descriptor()
+	// notice.DefaultID holds the default value on creation for the id field.
+	notice.DefaultID = noticeDescID.Default.(func() uuid.UUID)
 	noticechannelMixin := schema.NoticeChannel{}.Mixin()
 	noticechannelInters := schema.NoticeChannel{}.Interceptors()
 	noticechannel.Interceptors[0] = noticechannelInters[0]
@@ -1791,7 +1791,7 @@ func init() {
 	// noticesettingDescRoutes is the schema descriptor for routes field.
 	noticesettingDescRoutes := noticesettingFields[1].Descriptor()
 	// noticesetting.DefaultRoutes holds the default value on creation for the routes field.
-	noticesetting.DefaultRoutes = noticesettingDescRoutes.Default.(notice.Choice)
+	noticesetting.DefaultRoutes = noticesettingDescRoutes.Default.(noticekind.Choice)
 	// noticesettingDescID is the schema descriptor for id field.
 	noticesettingDescID := noticesettingMixinFields0[0].Descriptor()
 	// noticesetting.DefaultID holds the default value on creation for the id field.

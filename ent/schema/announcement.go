@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 )
 
 // Announcement is a text of the administrators that the page and the client show to its audience.
@@ -22,7 +22,7 @@ func (Announcement) Mixin() []ent.Mixin {
 func (Announcement) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("text").NotEmpty(), // Markdown without HTML
-		field.Enum("severity").GoType(notice.Severity("")).Default(string(notice.Info)),
+		field.Enum("severity").GoType(noticekind.Severity("")).Default(string(noticekind.Info)),
 		field.Enum("audience").Values("everyone", "domain", "project", "admins").Default("everyone"),
 		field.UUID("scope_id", uuid.UUID{}).Optional().Nillable(), // the domain or project
 		field.Bool("dismissable").Default(true),

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 )
 
 // Notice is an event for one person, or for the channels of the cluster. It has no edges: notices outlive their subject.
@@ -20,8 +20,8 @@ func (Notice) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: id.Notic
 
 func (Notice) Fields() []ent.Field {
 	return []ent.Field{
-		field.Enum("kind").GoType(notice.Kind("")).Immutable(),
-		field.Enum("severity").GoType(notice.Severity("")).Immutable(),
+		field.Enum("kind").GoType(noticekind.Kind("")).Immutable(),
+		field.Enum("severity").GoType(noticekind.Severity("")).Immutable(),
 		field.JSON("parameters", map[string]string{}).Default(map[string]string{}),    // of its text
 		field.Int("count").Default(1),                                                 // events that it stands for
 		field.String("group_key").Default("").Immutable().Annotations(entgql.Skip()),  // events that can be in one notice, such as an array

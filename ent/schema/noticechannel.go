@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 )
 
 // NoticeChannel is an address to which notices of a person, or of the cluster, are sent. The channel of e-mail has no row:
@@ -22,9 +22,9 @@ func (NoticeChannel) Mixin() []ent.Mixin {
 
 func (NoticeChannel) Fields() []ent.Field {
 	return []ent.Field{
-		field.Enum("type").GoType(notice.Route("")).Immutable(),
+		field.Enum("type").GoType(noticekind.Route("")).Immutable(),
 		field.String("name").NotEmpty().MaxLen(256), // bytes of 64 characters
-		field.String("host"),                        // the only part of the address that is shown: the rest can be a secret
+		field.String("host"), // the only part of the address that is shown: the rest can be a secret
 		field.Bytes("address_sealed").Sensitive().Annotations(entgql.Skip()),
 		field.Bytes("secret_sealed").Optional().Sensitive().Annotations(entgql.Skip()), // signs the requests of webhooks
 		field.Bool("enabled").Default(true),

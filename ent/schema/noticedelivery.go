@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 )
 
 // NoticeDelivery is a notice on its way through one channel. Its id is the same in every attempt, so that receivers can drop
@@ -23,8 +23,8 @@ func (NoticeDelivery) Mixin() []ent.Mixin {
 
 func (NoticeDelivery) Fields() []ent.Field {
 	return []ent.Field{
-		field.Enum("type").GoType(notice.Route("")).Immutable(),
-		field.Enum("kind").GoType(notice.Kind("")).Immutable(), // of the notice
+		field.Enum("type").GoType(noticekind.Route("")).Immutable(),
+		field.Enum("kind").GoType(noticekind.Kind("")).Immutable(), // of the notice
 		field.Enum("status").Values("waiting", "sent", "dead", "dropped").Default("waiting"),
 		field.Int("attempts").Default(0),
 		field.String("message").Default(""),                 // the last error

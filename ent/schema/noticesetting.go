@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/berthhq/berth/internal/id"
-	"github.com/berthhq/berth/internal/notice"
+	"github.com/berthhq/berth/internal/noticekind"
 )
 
 // NoticeSetting is what a person chose about their notices.
@@ -19,7 +19,7 @@ func (NoticeSetting) Mixin() []ent.Mixin { return []ent.Mixin{identified{kind: i
 func (NoticeSetting) Fields() []ent.Field {
 	return []ent.Field{
 		field.Enum("language").Values("en", "ko", "ja").Default("en"), // of mails
-		field.JSON("routes", notice.Choice{}).Default(notice.Choice{}),
+		field.JSON("routes", noticekind.Choice{}).Default(noticekind.Choice{}),
 		field.UUID("user_id", uuid.UUID{}).Unique().Immutable(),
 	}
 }

@@ -1,6 +1,6 @@
-// Package notice defines the kinds of notices, the ways in which they reach people, the defaults for
+// Package noticekind defines the kinds of notices, the ways in which they reach people, the defaults for
 // both, and the texts in every language. The database, the manager and the client of mail use it.
-package notice
+package noticekind
 
 import "slices"
 
