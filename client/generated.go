@@ -360,6 +360,23 @@ type AllocationDevice struct {
 	HealthMessage string `json:"healthMessage"`
 }
 
+// Announcement is a text of the administrators.
+type Announcement struct {
+	ID string `json:"id"`
+	// Markdown. HTML in it is shown as text.
+	Text     string `json:"text"`
+	Severity Enum   `json:"severity"`
+	Audience Enum   `json:"audience"`
+	// The domain or project; null for other audiences.
+	ScopeID *string `json:"scopeID"`
+	// Reports whether people can hide it.
+	Dismissable bool      `json:"dismissable"`
+	StartsAt    time.Time `json:"startsAt"`
+	// Null: until it is deleted.
+	EndsAt    *time.Time `json:"endsAt"`
+	CreatedAt time.Time  `json:"createdAt"`
+}
+
 // App is a program in a container that is used in the browser.
 type App struct {
 	// Its name, or its port as a decimal number if it was found listening.
@@ -860,6 +877,23 @@ type CreateAccessTokenInput struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
+type CreateAnnouncementInput struct {
+	// 1 to 4000 characters of Markdown.
+	Text string `json:"text"`
+	// Default: INFO.
+	Severity Enum `json:"severity,omitempty"`
+	// Default: EVERYONE.
+	Audience Enum `json:"audience,omitempty"`
+	// The domain or project; required for these audiences, and not allowed for others.
+	ScopeID string `json:"scopeID,omitempty"`
+	// Default: true.
+	Dismissable *bool `json:"dismissable,omitempty"`
+	// Default: now.
+	StartsAt *time.Time `json:"startsAt,omitempty"`
+	// Default: until it is deleted.
+	EndsAt *time.Time `json:"endsAt,omitempty"`
+}
+
 type CreateChatEndpointInput struct {
 	// 1 to 64 characters, unique.
 	Name string `json:"name"`
@@ -1003,6 +1037,17 @@ type CreateJoinTokenInput struct {
 type CreateKeypairInput struct {
 	Name      string `json:"name"`
 	RateLimit *int   `json:"rateLimit,omitempty"`
+}
+
+type CreateNoticeChannelInput struct {
+	// WEBHOOK or SLACK.
+	Type Enum `json:"type"`
+	// 1 to 64 characters.
+	Name string `json:"name"`
+	// At most 2048 bytes. It must begin with https://; http:// is possible for hosts that the operator allows.
+	URL string `json:"url"`
+	// True: it gets the notices for administrators of the cluster. Only superadmins can create such channels. Default: false.
+	Cluster bool `json:"cluster,omitempty"`
 }
 
 type CreateObjectStorageInput struct {
@@ -1292,6 +1337,10 @@ type DeleteAgentInput struct {
 	Expel bool `json:"expel,omitempty"`
 }
 
+type DeleteAnnouncementInput struct {
+	ID string `json:"id"`
+}
+
 type DeleteChatEndpointInput struct {
 	ID string `json:"id"`
 }
@@ -1333,6 +1382,10 @@ type DeleteImageInput struct {
 }
 
 type DeleteKeypairInput struct {
+	ID string `json:"id"`
+}
+
+type DeleteNoticeChannelInput struct {
 	ID string `json:"id"`
 }
 
@@ -3105,6 +3158,11 @@ type LoginSession struct {
 	Current bool `json:"current"`
 }
 
+type MarkNoticesReadInput struct {
+	// At most 500. Default: all.
+	Ids []string `json:"ids,omitzero"`
+}
+
 // Membership is one member of a project.
 type Membership struct {
 	ID    string  `json:"id"`
@@ -3229,6 +3287,95 @@ type NewToken struct {
 	AccessToken AccessToken `json:"accessToken"`
 	// The secret; it is shown only once. Null after a revocation.
 	Secret *string `json:"secret"`
+}
+
+// Notice is an event for the user.
+type Notice struct {
+	ID       string `json:"id"`
+	Kind     Enum   `json:"kind"`
+	Severity Enum   `json:"severity"`
+	// One sentence in English.
+	Text string `json:"text"`
+	// What the event was about, for texts in other languages: names and numbers, depending on the kind.
+	Parameters map[string]string `json:"parameters"`
+	// Events that it stands for: more than 1 if many happened within a minute.
+	Count int `json:"count"`
+	// The object that it is about, such as a session; null if it is not about one.
+	SubjectID *string `json:"subjectID"`
+	// Null while it is unread.
+	ReadAt    *time.Time `json:"readAt"`
+	CreatedAt time.Time  `json:"createdAt"`
+}
+
+// NoticeChannel includes the GraphQL fields of NoticeChannel requested by the fragment NoticeChannel.
+// The GraphQL type's documentation follows.
+//
+// An address to which notices are sent.
+type NoticeChannel struct {
+	ID string `json:"id"`
+	// WEBHOOK or SLACK.
+	Type Enum   `json:"type"`
+	Name string `json:"name"`
+	// The only part of the address that is shown, because the rest can be a secret.
+	Host string `json:"host"`
+	// Reports whether it gets the notices for administrators of the cluster, instead of those of a person.
+	Cluster bool `json:"cluster"`
+	Enabled bool `json:"enabled"`
+	// Why the platform disabled it; otherwise empty.
+	DisabledReason string `json:"disabledReason"`
+	// Null: the last delivery succeeded.
+	FailingSince *time.Time `json:"failingSince"`
+	CreatedAt    time.Time  `json:"createdAt"`
+}
+
+// NoticeDelivery includes the GraphQL fields of NoticeDelivery requested by the fragment NoticeDelivery.
+// The GraphQL type's documentation follows.
+//
+// A notice on its way through one channel.
+type NoticeDelivery struct {
+	ID       string `json:"id"`
+	Type     Enum   `json:"type"`
+	Kind     Enum   `json:"kind"`
+	Status   Enum   `json:"status"`
+	Attempts int    `json:"attempts"`
+	// The last error; otherwise empty.
+	Message string `json:"message"`
+	// Null: e-mail.
+	ChannelID *string   `json:"channelID"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null until then.
+	SentAt *time.Time `json:"sentAt"`
+}
+
+type NoticeRoutesInput struct {
+	Kind Enum `json:"kind"`
+	// Empty: such events make no notice. Null: the default.
+	Routes []Enum `json:"routes,omitzero"`
+}
+
+// NoticeSettings includes the GraphQL fields of NoticeSettings requested by the fragment NoticeSettings.
+// The GraphQL type's documentation follows.
+//
+// What the viewer chose about their notices.
+type NoticeSettings struct {
+	// Of mails.
+	Language Enum `json:"language"`
+	// Reports whether the platform can send mail.
+	Mail bool `json:"mail"`
+	// Every kind that the viewer can get.
+	Kinds []NoticeSettingsKindsNoticeRoutes `json:"kinds"`
+}
+
+// NoticeSettingsKindsNoticeRoutes includes the requested fields of the GraphQL type NoticeRoutes.
+// The GraphQL type's documentation follows.
+//
+// How notices of one kind reach the viewer.
+type NoticeSettingsKindsNoticeRoutes struct {
+	Kind     Enum `json:"kind"`
+	Severity Enum `json:"severity"`
+	// Reports whether only superadmins get it.
+	ForAdmins bool   `json:"forAdmins"`
+	Routes    []Enum `json:"routes"`
 }
 
 // ObjectStorage is a bucket that folders are imported from and exported to.
@@ -3752,6 +3899,10 @@ type RequestedSession struct {
 	Status Enum   `json:"status"`
 	// The request, as createSession would take it again. Null if the viewer cannot enter the session.
 	Request *SessionRequest `json:"request"`
+}
+
+type ResendNoticeDeliveryInput struct {
+	ID string `json:"id"`
 }
 
 type ResetTOTPInput struct {
@@ -4418,6 +4569,13 @@ type SessionTemplate struct {
 	Request SessionRequest `json:"request"`
 }
 
+type SetNoticeSettingsInput struct {
+	// Default: as before.
+	Language Enum `json:"language,omitempty"`
+	// Default: as before. Kinds that are not named stay as they are.
+	Kinds []NoticeRoutesInput `json:"kinds,omitzero"`
+}
+
 // Sets the limits of a user's or a project's scope, and creates the scope if it does not exist. limitBytes overrides the
 // policies of the owner, but not those of the domain; 0 allows nothing, null means the limit of the policies. For
 // limitInodes, null means unlimited. A volume accepts only the limits that are in its capabilities: quota-bytes,
@@ -4667,6 +4825,11 @@ type TerminateSessionInput struct {
 	ID string `json:"id"`
 	// Skip the grace period. Default: false.
 	Force bool `json:"force,omitempty"`
+}
+
+type TestNoticeChannelInput struct {
+	// Default: e-mail.
+	ID string `json:"id,omitempty"`
 }
 
 type TestObjectStorageInput struct {
@@ -4934,6 +5097,16 @@ type UpdateKeypairInput struct {
 	MakeDefault    *bool   `json:"makeDefault,omitempty"`
 	RateLimit      *int    `json:"rateLimit,omitempty"`
 	ClearRateLimit *bool   `json:"clearRateLimit,omitempty"`
+}
+
+type UpdateNoticeChannelInput struct {
+	ID string `json:"id"`
+	// Default: as before.
+	Name *string `json:"name,omitempty"`
+	// Default: as before.
+	URL *string `json:"url,omitempty"`
+	// Default: as before. A channel that is enabled again does not get what was dropped meanwhile.
+	Enabled *bool `json:"enabled,omitempty"`
 }
 
 // Fields that are null stay unchanged. To change the endpoint or the access key, give the secret again.
@@ -5589,6 +5762,11 @@ type __createAccessTokenInput struct {
 	Input CreateAccessTokenInput `json:"input"`
 }
 
+// __createAnnouncementInput is used internally by genqlient
+type __createAnnouncementInput struct {
+	Input CreateAnnouncementInput `json:"input"`
+}
+
 // __createChatEndpointInput is used internally by genqlient
 type __createChatEndpointInput struct {
 	Input CreateChatEndpointInput `json:"input"`
@@ -5647,6 +5825,11 @@ type __createJoinTokenInput struct {
 // __createKeypairInput is used internally by genqlient
 type __createKeypairInput struct {
 	Input CreateKeypairInput `json:"input"`
+}
+
+// __createNoticeChannelInput is used internally by genqlient
+type __createNoticeChannelInput struct {
+	Input CreateNoticeChannelInput `json:"input"`
 }
 
 // __createObjectStorageInput is used internally by genqlient
@@ -5734,6 +5917,11 @@ type __deleteAgentInput struct {
 	Input DeleteAgentInput `json:"input"`
 }
 
+// __deleteAnnouncementInput is used internally by genqlient
+type __deleteAnnouncementInput struct {
+	Input DeleteAnnouncementInput `json:"input"`
+}
+
 // __deleteBuildCacheInput is used internally by genqlient
 type __deleteBuildCacheInput struct {
 	Project string `json:"project"`
@@ -5782,6 +5970,11 @@ type __deleteImageInput struct {
 // __deleteKeypairInput is used internally by genqlient
 type __deleteKeypairInput struct {
 	Input DeleteKeypairInput `json:"input"`
+}
+
+// __deleteNoticeChannelInput is used internally by genqlient
+type __deleteNoticeChannelInput struct {
+	Input DeleteNoticeChannelInput `json:"input"`
 }
 
 // __deleteObjectStorageInput is used internally by genqlient
@@ -5932,6 +6125,11 @@ type __kernelLogsInput struct {
 	TailLines *int   `json:"tailLines,omitempty"`
 }
 
+// __markNoticesReadInput is used internally by genqlient
+type __markNoticesReadInput struct {
+	Input MarkNoticesReadInput `json:"input"`
+}
+
 // __moveFilesInput is used internally by genqlient
 type __moveFilesInput struct {
 	Input MoveFilesInput `json:"input"`
@@ -5987,6 +6185,12 @@ type __queryAgentsInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
+}
+
+// __queryAnnouncementsInput is used internally by genqlient
+type __queryAnnouncementsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
 }
 
 // __queryAppLogInput is used internally by genqlient
@@ -6206,6 +6410,26 @@ type __queryLoginSessionsInput struct {
 
 // __queryMyVfolderSharesInput is used internally by genqlient
 type __queryMyVfolderSharesInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
+}
+
+// __queryNoticeChannelsInput is used internally by genqlient
+type __queryNoticeChannelsInput struct {
+	Cluster bool `json:"cluster,omitempty"`
+}
+
+// __queryNoticeDeliveriesInput is used internally by genqlient
+type __queryNoticeDeliveriesInput struct {
+	Cluster bool   `json:"cluster,omitempty"`
+	First   *int   `json:"first,omitempty"`
+	After   string `json:"after,omitempty"`
+	Where   Where  `json:"where,omitzero"`
+}
+
+// __queryNoticesInput is used internally by genqlient
+type __queryNoticesInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
@@ -6535,6 +6759,11 @@ type __replayChatInput struct {
 	Input ReplayChatInput `json:"input"`
 }
 
+// __resendNoticeDeliveryInput is used internally by genqlient
+type __resendNoticeDeliveryInput struct {
+	Input ResendNoticeDeliveryInput `json:"input"`
+}
+
 // __resetTotpInput is used internally by genqlient
 type __resetTOTPInput struct {
 	Input ResetTOTPInput `json:"input"`
@@ -6645,6 +6874,11 @@ type __sessionChangedInput struct {
 	ID string `json:"id,omitempty"`
 }
 
+// __setNoticeSettingsInput is used internally by genqlient
+type __setNoticeSettingsInput struct {
+	Input SetNoticeSettingsInput `json:"input"`
+}
+
 // __setQuotaScopeInput is used internally by genqlient
 type __setQuotaScopeInput struct {
 	Input SetQuotaScopeInput `json:"input"`
@@ -6708,6 +6942,11 @@ type __sweepRegistryInput struct {
 // __terminateSessionInput is used internally by genqlient
 type __terminateSessionInput struct {
 	Input TerminateSessionInput `json:"input"`
+}
+
+// __testNoticeChannelInput is used internally by genqlient
+type __testNoticeChannelInput struct {
+	Input TestNoticeChannelInput `json:"input"`
 }
 
 // __testObjectStorageInput is used internally by genqlient
@@ -6783,6 +7022,11 @@ type __updateImageInput struct {
 // __updateKeypairInput is used internally by genqlient
 type __updateKeypairInput struct {
 	Input UpdateKeypairInput `json:"input"`
+}
+
+// __updateNoticeChannelInput is used internally by genqlient
+type __updateNoticeChannelInput struct {
+	Input UpdateNoticeChannelInput `json:"input"`
 }
 
 // __updateObjectStorageInput is used internally by genqlient
@@ -7037,6 +7281,16 @@ type createAccessTokenResponse struct {
 	Payload NewToken `json:"payload"`
 }
 
+// createAnnouncementPayload includes the requested fields of the GraphQL type AnnouncementPayload.
+type createAnnouncementPayload struct {
+	Announcement Announcement `json:"announcement"`
+}
+
+// createAnnouncementResponse is returned by createAnnouncement on success.
+type createAnnouncementResponse struct {
+	Payload createAnnouncementPayload `json:"payload"`
+}
+
 // createChatEndpointPayload includes the requested fields of the GraphQL type ChatEndpointPayload.
 type createChatEndpointPayload struct {
 	Endpoint ChatEndpoint `json:"endpoint"`
@@ -7138,6 +7392,18 @@ type createJoinTokenResponse struct {
 // createKeypairResponse is returned by createKeypair on success.
 type createKeypairResponse struct {
 	Payload NewKeypair `json:"payload"`
+}
+
+// createNoticeChannelPayloadCreateNoticeChannelPayload includes the requested fields of the GraphQL type CreateNoticeChannelPayload.
+type createNoticeChannelPayloadCreateNoticeChannelPayload struct {
+	Channel NoticeChannel `json:"channel"`
+	// Signs the requests of a webhook. It is shown only once. Null for Slack.
+	Secret *string `json:"secret"`
+}
+
+// createNoticeChannelResponse is returned by createNoticeChannel on success.
+type createNoticeChannelResponse struct {
+	Payload createNoticeChannelPayloadCreateNoticeChannelPayload `json:"payload"`
 }
 
 // createObjectStoragePayload includes the requested fields of the GraphQL type ObjectStoragePayload.
@@ -7313,6 +7579,16 @@ type deleteAgentResponse struct {
 	Payload deleteAgentPayload `json:"payload"`
 }
 
+// deleteAnnouncementPayloadDeleteAnnouncementPayload includes the requested fields of the GraphQL type DeleteAnnouncementPayload.
+type deleteAnnouncementPayloadDeleteAnnouncementPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteAnnouncementResponse is returned by deleteAnnouncement on success.
+type deleteAnnouncementResponse struct {
+	Payload deleteAnnouncementPayloadDeleteAnnouncementPayload `json:"payload"`
+}
+
 // deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload includes the requested fields of the GraphQL type DeleteBuildCachePayload.
 type deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload struct {
 	// Builds whose results were removed.
@@ -7426,6 +7702,17 @@ type deleteKeypairPayloadDeleteKeypairPayload struct {
 // deleteKeypairResponse is returned by deleteKeypair on success.
 type deleteKeypairResponse struct {
 	Payload deleteKeypairPayloadDeleteKeypairPayload `json:"payload"`
+}
+
+// deleteNoticeChannelPayloadDeleteNoticeChannelPayload includes the requested fields of the GraphQL type DeleteNoticeChannelPayload.
+type deleteNoticeChannelPayloadDeleteNoticeChannelPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteNoticeChannelResponse is returned by deleteNoticeChannel on success.
+type deleteNoticeChannelResponse struct {
+	// Deliveries that wait are dropped.
+	Payload deleteNoticeChannelPayloadDeleteNoticeChannelPayload `json:"payload"`
 }
 
 // deleteObjectStoragePayloadDeleteObjectStoragePayload includes the requested fields of the GraphQL type DeleteObjectStoragePayload.
@@ -7865,6 +8152,17 @@ type kernelLogsResponse struct {
 	KernelLogs kernelLogsKernelLogsLogChunk `json:"kernelLogs"`
 }
 
+// markNoticesReadPayloadMarkNoticesReadPayload includes the requested fields of the GraphQL type MarkNoticesReadPayload.
+type markNoticesReadPayloadMarkNoticesReadPayload struct {
+	// Notices that were unread before.
+	Marked int `json:"marked"`
+}
+
+// markNoticesReadResponse is returned by markNoticesRead on success.
+type markNoticesReadResponse struct {
+	Payload markNoticesReadPayloadMarkNoticesReadPayload `json:"payload"`
+}
+
 // moveFilesPayload includes the requested fields of the GraphQL type FilesPayload.
 type moveFilesPayload struct {
 	Results []FileResult `json:"results"`
@@ -8136,6 +8434,38 @@ type queryAgentsResponse struct {
 	Agents queryAgentsAgentsAgentConnection `json:"agents"`
 }
 
+// queryAnnouncementsAnnouncementsAnnouncementConnection includes the requested fields of the GraphQL type AnnouncementConnection.
+type queryAnnouncementsAnnouncementsAnnouncementConnection struct {
+	Edges    []*queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge `json:"edges"`
+	PageInfo pageInfo                                                                      `json:"pageInfo"`
+}
+
+// GetEdges returns queryAnnouncementsAnnouncementsAnnouncementConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryAnnouncementsAnnouncementsAnnouncementConnection) GetEdges() []*queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryAnnouncementsAnnouncementsAnnouncementConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryAnnouncementsAnnouncementsAnnouncementConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge includes the requested fields of the GraphQL type AnnouncementEdge.
+type queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge struct {
+	Node *Announcement `json:"node"`
+}
+
+// GetNode returns queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge) GetNode() *Announcement {
+	return v.Node
+}
+
+// queryAnnouncementsResponse is returned by queryAnnouncements on success.
+type queryAnnouncementsResponse struct {
+	// For superadmins and monitors, all; for others, those to them that are shown now.
+	Announcements queryAnnouncementsAnnouncementsAnnouncementConnection `json:"announcements"`
+}
+
 // queryAppLogResponse is returned by queryAppLog on success.
 type queryAppLogResponse struct {
 	Node *sessionAppLog `json:"node"`
@@ -8290,6 +8620,12 @@ type queryChatsResponse struct {
 // queryClusterResponse is returned by queryCluster on success.
 type queryClusterResponse struct {
 	Cluster Overview `json:"cluster"`
+}
+
+// queryCurrentAnnouncementsResponse is returned by queryCurrentAnnouncements on success.
+type queryCurrentAnnouncementsResponse struct {
+	// Announcements to the viewer that are shown now and that they did not hide, the most severe first.
+	CurrentAnnouncements []Announcement `json:"currentAnnouncements"`
 }
 
 // queryDeploymentEventsResponse is returned by queryDeploymentEvents on success.
@@ -8899,6 +9235,77 @@ type queryMyVfolderSharesVfolderSharesVfolderShareConnectionEdgesVfolderShareEdg
 // GetNode returns queryMyVfolderSharesVfolderSharesVfolderShareConnectionEdgesVfolderShareEdge.Node, and is useful for accessing the field via an interface.
 func (v *queryMyVfolderSharesVfolderSharesVfolderShareConnectionEdgesVfolderShareEdge) GetNode() *FolderShare {
 	return v.Node
+}
+
+// queryNoticeChannelsResponse is returned by queryNoticeChannels on success.
+type queryNoticeChannelsResponse struct {
+	// Channels of the viewer or, for superadmins and monitors, of the cluster.
+	NoticeChannels []NoticeChannel `json:"noticeChannels"`
+}
+
+// queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection includes the requested fields of the GraphQL type NoticeDeliveryConnection.
+type queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection struct {
+	Edges    []*queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge `json:"edges"`
+	PageInfo pageInfo                                                                                `json:"pageInfo"`
+}
+
+// GetEdges returns queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection) GetEdges() []*queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge includes the requested fields of the GraphQL type NoticeDeliveryEdge.
+type queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge struct {
+	Node *NoticeDelivery `json:"node"`
+}
+
+// GetNode returns queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge) GetNode() *NoticeDelivery {
+	return v.Node
+}
+
+// queryNoticeDeliveriesResponse is returned by queryNoticeDeliveries on success.
+type queryNoticeDeliveriesResponse struct {
+	// Deliveries of the viewer's notices or, for superadmins and monitors, of the cluster's channels.
+	NoticeDeliveries queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection `json:"noticeDeliveries"`
+}
+
+// queryNoticeSettingsResponse is returned by queryNoticeSettings on success.
+type queryNoticeSettingsResponse struct {
+	NoticeSettings NoticeSettings `json:"noticeSettings"`
+}
+
+// queryNoticesNoticesNoticeConnection includes the requested fields of the GraphQL type NoticeConnection.
+type queryNoticesNoticesNoticeConnection struct {
+	Edges    []*queryNoticesNoticesNoticeConnectionEdgesNoticeEdge `json:"edges"`
+	PageInfo pageInfo                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryNoticesNoticesNoticeConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryNoticesNoticesNoticeConnection) GetEdges() []*queryNoticesNoticesNoticeConnectionEdgesNoticeEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryNoticesNoticesNoticeConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryNoticesNoticesNoticeConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryNoticesNoticesNoticeConnectionEdgesNoticeEdge includes the requested fields of the GraphQL type NoticeEdge.
+type queryNoticesNoticesNoticeConnectionEdgesNoticeEdge struct {
+	Node *Notice `json:"node"`
+}
+
+// GetNode returns queryNoticesNoticesNoticeConnectionEdgesNoticeEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryNoticesNoticesNoticeConnectionEdgesNoticeEdge) GetNode() *Notice { return v.Node }
+
+// queryNoticesResponse is returned by queryNotices on success.
+type queryNoticesResponse struct {
+	// Notices of the viewer.
+	Notices queryNoticesNoticesNoticeConnection `json:"notices"`
 }
 
 // queryObjectStoragesObjectStoragesObjectStorageConnection includes the requested fields of the GraphQL type ObjectStorageConnection.
@@ -9802,6 +10209,17 @@ type replayChatResponse struct {
 	Payload replayChatPayloadChatReplayPayload `json:"payload"`
 }
 
+// resendNoticeDeliveryPayload includes the requested fields of the GraphQL type NoticeDeliveryPayload.
+type resendNoticeDeliveryPayload struct {
+	Delivery NoticeDelivery `json:"delivery"`
+}
+
+// resendNoticeDeliveryResponse is returned by resendNoticeDelivery on success.
+type resendNoticeDeliveryResponse struct {
+	// Sends a delivery of the status DEAD or DROPPED again, for 24 hours and with the same id.
+	Payload resendNoticeDeliveryPayload `json:"payload"`
+}
+
 // resetTotpPayloadResetTotpPayload includes the requested fields of the GraphQL type ResetTotpPayload.
 type resetTOTPPayloadResetTOTPPayload struct {
 	User User `json:"user"`
@@ -10146,6 +10564,16 @@ type sessionPending struct {
 	Pending *Advice `json:"pending"`
 }
 
+// setNoticeSettingsPayload includes the requested fields of the GraphQL type NoticeSettingsPayload.
+type setNoticeSettingsPayload struct {
+	Settings NoticeSettings `json:"settings"`
+}
+
+// setNoticeSettingsResponse is returned by setNoticeSettings on success.
+type setNoticeSettingsResponse struct {
+	Payload setNoticeSettingsPayload `json:"payload"`
+}
+
 // setQuotaScopePayload includes the requested fields of the GraphQL type QuotaScopePayload.
 type setQuotaScopePayload struct {
 	QuotaScope QuotaScope `json:"quotaScope"`
@@ -10293,6 +10721,19 @@ type terminateSessionPayload struct {
 // terminateSessionResponse is returned by terminateSession on success.
 type terminateSessionResponse struct {
 	Payload terminateSessionPayload `json:"payload"`
+}
+
+// testNoticeChannelPayloadTestNoticeChannelPayload includes the requested fields of the GraphQL type TestNoticeChannelPayload.
+type testNoticeChannelPayloadTestNoticeChannelPayload struct {
+	Delivered bool `json:"delivered"`
+	// Why it was not delivered; otherwise empty.
+	Message string `json:"message"`
+}
+
+// testNoticeChannelResponse is returned by testNoticeChannel on success.
+type testNoticeChannelResponse struct {
+	// Sends a notice of the kind TEST at once, without another attempt.
+	Payload testNoticeChannelPayloadTestNoticeChannelPayload `json:"payload"`
 }
 
 // testObjectStorageResponse is returned by testObjectStorage on success.
@@ -10444,6 +10885,16 @@ type updateImageUpdateImageImagePayload struct {
 // updateKeypairResponse is returned by updateKeypair on success.
 type updateKeypairResponse struct {
 	Payload NewKeypair `json:"payload"`
+}
+
+// updateNoticeChannelPayload includes the requested fields of the GraphQL type NoticeChannelPayload.
+type updateNoticeChannelPayload struct {
+	Channel NoticeChannel `json:"channel"`
+}
+
+// updateNoticeChannelResponse is returned by updateNoticeChannel on success.
+type updateNoticeChannelResponse struct {
+	Payload updateNoticeChannelPayload `json:"payload"`
 }
 
 // updateObjectStoragePayload includes the requested fields of the GraphQL type ObjectStoragePayload.
@@ -11732,6 +12183,53 @@ func createAccessToken(
 	return data_, err_
 }
 
+// The mutation executed by createAnnouncement.
+const createAnnouncement_Operation = `
+mutation CreateAnnouncement ($input: CreateAnnouncementInput!) {
+	payload: createAnnouncement(input: $input) {
+		announcement {
+			... Announcement
+		}
+	}
+}
+fragment Announcement on Announcement {
+	id
+	text
+	severity
+	audience
+	scopeID
+	dismissable
+	startsAt
+	endsAt
+	createdAt
+}
+`
+
+func createAnnouncement(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateAnnouncementInput,
+) (data_ *createAnnouncementResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateAnnouncement",
+		Query:  createAnnouncement_Operation,
+		Variables: &__createAnnouncementInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createAnnouncementResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by createChat.
 const createChat_Operation = `
 mutation CreateChat ($input: CreateChatInput!) {
@@ -12472,6 +12970,54 @@ func createKeypair(
 	}
 
 	data_ = &createKeypairResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by createNoticeChannel.
+const createNoticeChannel_Operation = `
+mutation CreateNoticeChannel ($input: CreateNoticeChannelInput!) {
+	payload: createNoticeChannel(input: $input) {
+		channel {
+			... NoticeChannel
+		}
+		secret
+	}
+}
+fragment NoticeChannel on NoticeChannel {
+	id
+	type
+	name
+	host
+	cluster
+	enabled
+	disabledReason
+	failingSince
+	createdAt
+}
+`
+
+func createNoticeChannel(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateNoticeChannelInput,
+) (data_ *createNoticeChannelResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateNoticeChannel",
+		Query:  createNoticeChannel_Operation,
+		Variables: &__createNoticeChannelInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createNoticeChannelResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -13648,6 +14194,40 @@ func deleteAgent(
 	return data_, err_
 }
 
+// The mutation executed by deleteAnnouncement.
+const deleteAnnouncement_Operation = `
+mutation DeleteAnnouncement ($input: DeleteAnnouncementInput!) {
+	payload: deleteAnnouncement(input: $input) {
+		id
+	}
+}
+`
+
+func deleteAnnouncement(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteAnnouncementInput,
+) (data_ *deleteAnnouncementResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteAnnouncement",
+		Query:  deleteAnnouncement_Operation,
+		Variables: &__deleteAnnouncementInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteAnnouncementResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteBuildCache.
 const deleteBuildCache_Operation = `
 mutation DeleteBuildCache ($project: ID!) {
@@ -14094,6 +14674,40 @@ func deleteKeypair(
 	}
 
 	data_ = &deleteKeypairResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteNoticeChannel.
+const deleteNoticeChannel_Operation = `
+mutation DeleteNoticeChannel ($input: DeleteNoticeChannelInput!) {
+	payload: deleteNoticeChannel(input: $input) {
+		id
+	}
+}
+`
+
+func deleteNoticeChannel(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteNoticeChannelInput,
+) (data_ *deleteNoticeChannelResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteNoticeChannel",
+		Query:  deleteNoticeChannel_Operation,
+		Variables: &__deleteNoticeChannelInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteNoticeChannelResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -15434,6 +16048,40 @@ subscription KernelLogs ($kernel: ID!, $follow: Boolean, $offset: Int64, $tailLi
 }
 `
 
+// The mutation executed by markNoticesRead.
+const markNoticesRead_Operation = `
+mutation MarkNoticesRead ($input: MarkNoticesReadInput!) {
+	payload: markNoticesRead(input: $input) {
+		marked
+	}
+}
+`
+
+func markNoticesRead(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input MarkNoticesReadInput,
+) (data_ *markNoticesReadResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "MarkNoticesRead",
+		Query:  markNoticesRead_Operation,
+		Variables: &__markNoticesReadInput{
+			Input: input,
+		},
+	}
+
+	data_ = &markNoticesReadResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by moveFiles.
 const moveFiles_Operation = `
 mutation MoveFiles ($input: MoveFilesInput!) {
@@ -16216,6 +16864,64 @@ func queryAgents(
 	return data_, err_
 }
 
+// The query executed by queryAnnouncements.
+const queryAnnouncements_Operation = `
+query Announcements ($first: Int, $after: Cursor) {
+	announcements(first: $first, after: $after, orderBy: [{field:CREATED_AT,direction:DESC}]) {
+		edges {
+			node {
+				... Announcement
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment Announcement on Announcement {
+	id
+	text
+	severity
+	audience
+	scopeID
+	dismissable
+	startsAt
+	endsAt
+	createdAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryAnnouncements(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+) (data_ *queryAnnouncementsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Announcements",
+		Query:  queryAnnouncements_Operation,
+		Variables: &__queryAnnouncementsInput{
+			First: first,
+			After: after,
+		},
+	}
+
+	data_ = &queryAnnouncementsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryAppLog.
 const queryAppLog_Operation = `
 query AppLog ($id: ID!, $app: String!, $kernel: ID, $bytes: Int) {
@@ -16763,6 +17469,47 @@ func queryCluster(
 	}
 
 	data_ = &queryClusterResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryCurrentAnnouncements.
+const queryCurrentAnnouncements_Operation = `
+query CurrentAnnouncements {
+	currentAnnouncements {
+		... Announcement
+	}
+}
+fragment Announcement on Announcement {
+	id
+	text
+	severity
+	audience
+	scopeID
+	dismissable
+	startsAt
+	endsAt
+	createdAt
+}
+`
+
+func queryCurrentAnnouncements(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryCurrentAnnouncementsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CurrentAnnouncements",
+		Query:  queryCurrentAnnouncements_Operation,
+	}
+
+	data_ = &queryCurrentAnnouncementsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -19071,6 +19818,213 @@ func queryMyVfolderShares(
 	}
 
 	data_ = &queryMyVfolderSharesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryNoticeChannels.
+const queryNoticeChannels_Operation = `
+query NoticeChannels ($cluster: Boolean) {
+	noticeChannels(cluster: $cluster) {
+		... NoticeChannel
+	}
+}
+fragment NoticeChannel on NoticeChannel {
+	id
+	type
+	name
+	host
+	cluster
+	enabled
+	disabledReason
+	failingSince
+	createdAt
+}
+`
+
+func queryNoticeChannels(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	cluster bool,
+) (data_ *queryNoticeChannelsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "NoticeChannels",
+		Query:  queryNoticeChannels_Operation,
+		Variables: &__queryNoticeChannelsInput{
+			Cluster: cluster,
+		},
+	}
+
+	data_ = &queryNoticeChannelsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryNoticeDeliveries.
+const queryNoticeDeliveries_Operation = `
+query NoticeDeliveries ($cluster: Boolean, $first: Int, $after: Cursor, $where: NoticeDeliveryWhereInput) {
+	noticeDeliveries(cluster: $cluster, first: $first, after: $after, orderBy: [{field:CREATED_AT,direction:DESC}], where: $where) {
+		edges {
+			node {
+				... NoticeDelivery
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment NoticeDelivery on NoticeDelivery {
+	id
+	type
+	kind
+	status
+	attempts
+	message
+	channelID
+	createdAt
+	sentAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryNoticeDeliveries(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	cluster bool,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryNoticeDeliveriesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "NoticeDeliveries",
+		Query:  queryNoticeDeliveries_Operation,
+		Variables: &__queryNoticeDeliveriesInput{
+			Cluster: cluster,
+			First:   first,
+			After:   after,
+			Where:   where,
+		},
+	}
+
+	data_ = &queryNoticeDeliveriesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryNoticeSettings.
+const queryNoticeSettings_Operation = `
+query NoticeSettings {
+	noticeSettings {
+		... NoticeSettings
+	}
+}
+fragment NoticeSettings on NoticeSettings {
+	language
+	mail
+	kinds {
+		kind
+		severity
+		forAdmins
+		routes
+	}
+}
+`
+
+func queryNoticeSettings(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryNoticeSettingsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "NoticeSettings",
+		Query:  queryNoticeSettings_Operation,
+	}
+
+	data_ = &queryNoticeSettingsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryNotices.
+const queryNotices_Operation = `
+query Notices ($first: Int, $after: Cursor, $where: NoticeWhereInput) {
+	notices(first: $first, after: $after, orderBy: [{field:CREATED_AT,direction:DESC}], where: $where) {
+		edges {
+			node {
+				... Notice
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment Notice on Notice {
+	id
+	kind
+	severity
+	text
+	parameters
+	count
+	subjectID
+	readAt
+	createdAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryNotices(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryNoticesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Notices",
+		Query:  queryNotices_Operation,
+		Variables: &__queryNoticesInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryNoticesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -23692,6 +24646,53 @@ func replayChat(
 	return data_, err_
 }
 
+// The mutation executed by resendNoticeDelivery.
+const resendNoticeDelivery_Operation = `
+mutation ResendNoticeDelivery ($input: ResendNoticeDeliveryInput!) {
+	payload: resendNoticeDelivery(input: $input) {
+		delivery {
+			... NoticeDelivery
+		}
+	}
+}
+fragment NoticeDelivery on NoticeDelivery {
+	id
+	type
+	kind
+	status
+	attempts
+	message
+	channelID
+	createdAt
+	sentAt
+}
+`
+
+func resendNoticeDelivery(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input ResendNoticeDeliveryInput,
+) (data_ *resendNoticeDeliveryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ResendNoticeDelivery",
+		Query:  resendNoticeDelivery_Operation,
+		Variables: &__resendNoticeDeliveryInput{
+			Input: input,
+		},
+	}
+
+	data_ = &resendNoticeDeliveryResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by resetTotp.
 const resetTOTP_Operation = `
 mutation ResetTotp ($input: ResetTotpInput!) {
@@ -25124,6 +26125,52 @@ fragment SessionState on Session {
 }
 `
 
+// The mutation executed by setNoticeSettings.
+const setNoticeSettings_Operation = `
+mutation SetNoticeSettings ($input: SetNoticeSettingsInput!) {
+	payload: setNoticeSettings(input: $input) {
+		settings {
+			... NoticeSettings
+		}
+	}
+}
+fragment NoticeSettings on NoticeSettings {
+	language
+	mail
+	kinds {
+		kind
+		severity
+		forAdmins
+		routes
+	}
+}
+`
+
+func setNoticeSettings(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SetNoticeSettingsInput,
+) (data_ *setNoticeSettingsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetNoticeSettings",
+		Query:  setNoticeSettings_Operation,
+		Variables: &__setNoticeSettingsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &setNoticeSettingsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by setQuotaScope.
 const setQuotaScope_Operation = `
 mutation SetQuotaScope ($input: SetQuotaScopeInput!) {
@@ -25844,6 +26891,41 @@ func terminateSession(
 	}
 
 	data_ = &terminateSessionResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by testNoticeChannel.
+const testNoticeChannel_Operation = `
+mutation TestNoticeChannel ($input: TestNoticeChannelInput!) {
+	payload: testNoticeChannel(input: $input) {
+		delivered
+		message
+	}
+}
+`
+
+func testNoticeChannel(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input TestNoticeChannelInput,
+) (data_ *testNoticeChannelResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "TestNoticeChannel",
+		Query:  testNoticeChannel_Operation,
+		Variables: &__testNoticeChannelInput{
+			Input: input,
+		},
+	}
+
+	data_ = &testNoticeChannelResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -26835,6 +27917,53 @@ func updateKeypair(
 	}
 
 	data_ = &updateKeypairResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by updateNoticeChannel.
+const updateNoticeChannel_Operation = `
+mutation UpdateNoticeChannel ($input: UpdateNoticeChannelInput!) {
+	payload: updateNoticeChannel(input: $input) {
+		channel {
+			... NoticeChannel
+		}
+	}
+}
+fragment NoticeChannel on NoticeChannel {
+	id
+	type
+	name
+	host
+	cluster
+	enabled
+	disabledReason
+	failingSince
+	createdAt
+}
+`
+
+func updateNoticeChannel(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateNoticeChannelInput,
+) (data_ *updateNoticeChannelResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateNoticeChannel",
+		Query:  updateNoticeChannel_Operation,
+		Variables: &__updateNoticeChannelInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateNoticeChannelResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

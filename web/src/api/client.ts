@@ -62,6 +62,8 @@ const withoutId = [
   "ModelVariant",
   "ModelVariantOption",
   "NearestFit",
+  "NoticeRoutes",
+  "NoticeSettings",
   "OrphanFolder",
   "OrphanScope",
   "PendingOrder",
