@@ -223,6 +223,11 @@ const usage = createRoute({
     period: text(search.period),
   }),
 });
+const accountNotices = createRoute({
+  getParentRoute: () => account,
+  path: "notices",
+  component: lazyRouteComponent(() => import("./pages/account/Notices"), "Notices"),
+});
 const activity = createRoute({
   getParentRoute: () => account,
   path: "activity",
@@ -337,6 +342,17 @@ const chatEndpoints = createRoute({
   component: lazyRouteComponent(() => import("./pages/admin/ChatEndpoints"), "ChatEndpoints"),
 });
 
+const clusterNotices = createRoute({
+  getParentRoute: () => admin,
+  path: "notices",
+  component: lazyRouteComponent(() => import("./pages/admin/Notices"), "ClusterNotices"),
+});
+const announcements = createRoute({
+  getParentRoute: () => admin,
+  path: "announcements",
+  component: lazyRouteComponent(() => import("./pages/admin/Announcements"), "Announcements"),
+});
+
 const audit = createRoute({
   getParentRoute: () => admin,
   path: "audit",
@@ -381,7 +397,8 @@ export const router = createRouter({
         ownImages,
         limits,
         usage,
-        activity,
+        accountNotices,
+      activity,
       ]),
       admin.addChildren([
         adminStart,
@@ -400,7 +417,9 @@ export const router = createRouter({
         images,
         agents,
         chatEndpoints,
-        audit,
+        clusterNotices,
+      announcements,
+      audit,
         retention,
       ]),
     ]),

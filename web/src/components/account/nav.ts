@@ -11,5 +11,6 @@ export const pages = [
   { to: "/account/images", label: "My images" },
   { to: "/account/limits", label: "My limits" },
   { to: "/account/usage", label: "Usage" },
+  { to: "/account/notices", label: "Notices" },
   { to: "/account/activity", label: "Activity" },
 ] as const;
