@@ -39,7 +39,7 @@ type bed struct {
 	n   int
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t testing.TB) *bed {
 	t.Helper()
 	b := &bed{World: identitytest.New(t), now: clock.Now()}
 	b.ctx = viewer.SystemContext(t.Context())
@@ -69,7 +69,7 @@ func (b *bed) pass(d time.Duration) {
 }
 
 // service returns the service of one manager, which can reach the hosts.
-func (b *bed) service(t *testing.T, sender *mail.Sender, hosts ...string) *notice.Service {
+func (b *bed) service(t testing.TB, sender *mail.Sender, hosts ...string) *notice.Service {
 	t.Helper()
 	policy, err := egress.Parse(hosts)
 	if err != nil {

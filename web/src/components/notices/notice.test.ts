@@ -7,9 +7,9 @@ describe("a notice", () => {
       "Session train has failed: out of memory.",
     ));
   it("about several has their number", () =>
-    expect(textOf({ kind: "SESSION_FAILED", parameters: { name: "train", reason: "out of memory" }, count: 9995 })).toBe(
-      "9995 sessions have failed, among them train: out of memory.",
-    ));
+    expect(
+      textOf({ kind: "SESSION_FAILED", parameters: { name: "train", reason: "out of memory" }, count: 9995 }),
+    ).toBe("9995 sessions have failed, among them train: out of memory."));
   it("keeps what looks like HTML as text", () =>
     expect(textOf({ kind: "TEST", parameters: { name: "<b>&" }, count: 1 })).toBe("This is a test of channel <b>&."));
   it("links to its object", () => {

@@ -68,13 +68,16 @@ export const Resend = graphql(`
   }
 `);
 
-type Row<Edges> = NonNullable<NonNullable<Edges extends (infer E)[] | null ? E : never> extends { node: infer N } ? N : never>;
-export type Notice = Row<ResultOf<typeof NoticesQuery>["notices"]["edges"]>;
+/** The rows of a list in pages. */
+type Row<Connection extends { edges: ({ node: unknown } | null)[] | null }> = NonNullable<
+  NonNullable<NonNullable<Connection["edges"]>[number]>["node"]
+>;
+export type Notice = Row<ResultOf<typeof NoticesQuery>["notices"]>;
 export type Settings = ResultOf<typeof NoticeSettingsQuery>["noticeSettings"];
 export type Kind = Notice["kind"];
 export type Route = Settings["kinds"][number]["routes"][number];
 export type Channel = ResultOf<typeof ChannelsQuery>["noticeChannels"][number];
-export type Delivery = Row<ResultOf<typeof DeliveriesQuery>["noticeDeliveries"]["edges"]>;
+export type Delivery = Row<ResultOf<typeof DeliveriesQuery>["noticeDeliveries"]>;
 
 /** The text of each kind: about one event and about several. The server has the same for mails. */
 const texts: Record<Kind, [string, string?]> = {

@@ -1,5 +1,6 @@
 import { Button, Checkbox, Select } from "@mantine/core";
 import { useState } from "react";
+import { FailureNote } from "../../components/Note";
 import { ChannelList } from "../../components/notices/ChannelList";
 import { Deliveries } from "../../components/notices/Deliveries";
 import {
@@ -7,11 +8,10 @@ import {
   NoticeSettingsQuery,
   type Route,
   routes,
-  type Settings,
   SetSettings,
+  type Settings,
   TestChannel,
 } from "../../components/notices/notice";
-import { FailureNote } from "../../components/Note";
 import { useAction } from "../../hooks/useAction";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
 import { toast } from "../../hooks/useToasts";
