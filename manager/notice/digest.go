@@ -90,7 +90,7 @@ func (s *Service) mailTo(ctx context.Context, person uuid.UUID) error {
 }
 
 // claim returns what one mail has: the notices of a mail that was not confirmed, because its manager was killed or the server did
-// not accept it, otherwise all that wait. Nobody else sends them before the lease ends. A person who got too many mails within the
+// not accept it, otherwise all that wait. No other manager sends them before the lease ends. A person who got too many mails within the
 // hour gets the next one later.
 func (s *Service) claim(ctx context.Context, person uuid.UUID) (batch uuid.UUID, list []*ent.NoticeDelivery, err error) {
 	err = store.InTx(ctx, s.Client, func(tx *ent.Tx) error {

@@ -64,7 +64,7 @@ func createCommand(a *cli.App) *cobra.Command {
 	in := client.CreateNoticeChannelInput{}
 	var cluster, slack, stdin bool
 	cmd := a.Verb("create NAME [URL]", "Send notices to an address", cli.Args(1, 2), func(ctx context.Context, c *client.Client, args []string) error {
-		in.Name, in.Type, in.Cluster = args[0], "WEBHOOK", &cluster
+		in.Name, in.Type, in.Cluster = args[0], "WEBHOOK", cluster
 		if slack {
 			in.Type = "SLACK"
 		}
@@ -74,9 +74,7 @@ func createCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if url != nil {
-				in.URL = *url
-			}
+			in.URL = url
 		case !stdin && len(args) == 2:
 			in.URL = args[1]
 		default:
@@ -144,7 +142,7 @@ func testCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in.ID = &id
+			in.ID = id
 		}
 		why, err := c.TestNoticeChannel(ctx, in)
 		if err != nil {

@@ -44,7 +44,7 @@ func readCommand(a *cli.App) *cobra.Command {
 	cmd := a.Verb("read [ID...]", "Mark notices as read", cli.Args(0, -1), func(ctx context.Context, c *client.Client, args []string) error {
 		in := client.MarkNoticesReadInput{}
 		if len(args) > 0 {
-			in.IDs = args
+			in.Ids = args
 		}
 		n, err := c.MarkNoticesRead(ctx, in)
 		if err != nil {
@@ -84,8 +84,7 @@ func setCommand(a *cli.App) *cobra.Command {
 	cmd := a.Verb("set [KIND ROUTES]", "Choose how notices of a kind reach you", cli.Args(0, 2), func(ctx context.Context, c *client.Client, args []string) error {
 		in := client.SetNoticeSettingsInput{}
 		if language != "" {
-			l := cli.Enum(language)
-			in.Language = &l
+			in.Language = cli.Enum(language)
 		}
 		if len(args) == 1 {
 			return cli.Usagef("say which routes: a list such as page,email, or none, or default")

@@ -44,24 +44,20 @@ func createCommand(a *cli.App) *cobra.Command {
 	var severity, domain, project, from, until string
 	var admins, sticky bool
 	cmd := a.Verb("create TEXT", "Show a text to people", cli.Args(1, 1), func(ctx context.Context, c *client.Client, args []string) (err error) {
-		level, dismissable, audience := cli.Enum(severity), !sticky, client.Enum("EVERYONE")
-		in := client.CreateAnnouncementInput{Text: args[0], Severity: &level, Dismissable: &dismissable, Audience: &audience}
-		var scope string
+		dismissable := !sticky
+		in := client.CreateAnnouncementInput{Text: args[0], Severity: cli.Enum(severity), Dismissable: &dismissable, Audience: "EVERYONE"}
 		switch {
 		case admins:
-			audience = "ADMINS"
+			in.Audience = "ADMINS"
 		case domain != "":
-			audience = "DOMAIN"
-			scope, err = cli.FindDomainID(ctx, c, domain)
+			in.Audience = "DOMAIN"
+			in.ScopeID, err = cli.FindDomainID(ctx, c, domain)
 		case project != "":
-			audience = "PROJECT"
-			scope, err = cli.FindProjectID(ctx, c, project)
+			in.Audience = "PROJECT"
+			in.ScopeID, err = cli.FindProjectID(ctx, c, project)
 		}
 		if err != nil {
 			return err
-		}
-		if scope != "" {
-			in.ScopeID = &scope
 		}
 		if from != "" {
 			if in.StartsAt, err = a.ParseEnd("--from", from); err != nil {
@@ -79,7 +75,7 @@ func createCommand(a *cli.App) *cobra.Command {
 		}
 		return a.Table(made, func() *output.Table { return table(a, *made) })
 	})
-	cmd.Long = "Show a text to people, on top of every page and once in this program. The text is Markdown without HTML."
+	cmd.Long = "Show a text to people, on top of every page and once in this program. The text is\nMarkdown without HTML."
 	cmd.Example = `  berth admin announce create "Maintenance on **Friday** from 18:00" --severity warning --until 2026-01-31`
 	f := cmd.Flags()
 	f.StringVar(&severity, "severity", "info", "info, warning or error")
