@@ -338,6 +338,7 @@ export const words = {
     DEAD_LETTER: "Notices not delivered",
     TEST: "Test",
   } satisfies Record<Value<"NoticeKind">, string>,
+  NoticeLanguage: { EN: "English", KO: "Korean", JA: "Japanese" } satisfies Record<Value<"NoticeLanguage">, string>,
   NoticeRoute: {
     PAGE: "Page",
     BROWSER: "Browser",
