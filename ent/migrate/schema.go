@@ -1856,7 +1856,7 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{NoticesColumns[12]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "read_at IS NULL AND in_page",
+					Where: "(read_at IS NULL) AND in_page",
 				},
 			},
 		},
@@ -1929,7 +1929,7 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{NoticeDeliveriesColumns[12], NoticeDeliveriesColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "status = 'waiting'",
+					Where: "(status)::text = 'waiting'::text",
 				},
 			},
 			{
@@ -1937,7 +1937,7 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{NoticeDeliveriesColumns[13], NoticeDeliveriesColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
-					Where: "status = 'waiting' AND channel_id IS NULL",
+					Where: "((status)::text = 'waiting'::text) AND (channel_id IS NULL)",
 				},
 			},
 			{

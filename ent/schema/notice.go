@@ -37,7 +37,7 @@ func (Notice) Fields() []ent.Field {
 func (Notice) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("user_id", "created_at"), index.Fields("created_at"),
-		index.Fields("user_id").Annotations(entsql.IndexWhere("read_at IS NULL AND in_page")),
+		index.Fields("user_id").Annotations(entsql.IndexWhere("(read_at IS NULL) AND in_page")),
 	}
 }
 

@@ -40,8 +40,8 @@ func (NoticeDelivery) Fields() []ent.Field {
 
 func (NoticeDelivery) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("channel_id", "id").Annotations(entsql.IndexWhere("status = 'waiting'")),
-		index.Fields("user_id", "id").Annotations(entsql.IndexWhere("status = 'waiting' AND channel_id IS NULL")),
+		index.Fields("channel_id", "id").Annotations(entsql.IndexWhere("(status)::text = 'waiting'::text")),
+		index.Fields("user_id", "id").Annotations(entsql.IndexWhere("((status)::text = 'waiting'::text) AND (channel_id IS NULL)")),
 		index.Fields("user_id", "created_at"), index.Fields("created_at"), index.Fields("notice_id"),
 	}
 }

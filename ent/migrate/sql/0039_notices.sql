@@ -5,14 +5,14 @@ CREATE INDEX "announcementdismissal_announcement_id" ON "announcement_dismissals
 CREATE TABLE "notices" ("id" uuid NOT NULL, "created_at" timestamptz NOT NULL, "kind" character varying NOT NULL, "severity" character varying NOT NULL, "parameters" jsonb NOT NULL, "count" bigint NOT NULL DEFAULT 1, "group_key" character varying NOT NULL DEFAULT '', "gathering" boolean NOT NULL DEFAULT false, "in_page" boolean NOT NULL DEFAULT true, "browser" boolean NOT NULL DEFAULT false, "read_at" timestamptz NULL, "subject_id" uuid NULL, "user_id" uuid NULL, PRIMARY KEY ("id"));
 CREATE INDEX "notice_user_id_created_at" ON "notices" ("user_id", "created_at");
 CREATE INDEX "notice_created_at" ON "notices" ("created_at");
-CREATE INDEX "notice_user_id" ON "notices" ("user_id") WHERE read_at IS NULL AND in_page;
+CREATE INDEX "notice_user_id" ON "notices" ("user_id") WHERE (read_at IS NULL) AND in_page;
 CREATE TABLE "notice_channels" ("id" uuid NOT NULL, "created_at" timestamptz NOT NULL, "type" character varying NOT NULL, "name" character varying NOT NULL, "host" character varying NOT NULL, "address_sealed" bytea NOT NULL, "secret_sealed" bytea NULL, "enabled" boolean NOT NULL DEFAULT true, "disabled_reason" character varying NOT NULL DEFAULT '', "failing_since" timestamptz NULL, "paused_until" timestamptz NULL, "user_id" uuid NULL, PRIMARY KEY ("id"));
 CREATE INDEX "noticechannel_user_id" ON "notice_channels" ("user_id");
 CREATE TABLE "notice_cursors" ("id" uuid NOT NULL, "source" character varying NOT NULL, "position" timestamptz NOT NULL, PRIMARY KEY ("id"));
 CREATE UNIQUE INDEX "notice_cursors_source_key" ON "notice_cursors" ("source");
 CREATE TABLE "notice_deliveries" ("id" uuid NOT NULL, "created_at" timestamptz NOT NULL, "type" character varying NOT NULL, "kind" character varying NOT NULL, "status" character varying NOT NULL DEFAULT 'waiting', "attempts" bigint NOT NULL DEFAULT 0, "message" character varying NOT NULL DEFAULT '', "due_at" timestamptz NOT NULL, "expires_at" timestamptz NOT NULL, "sent_at" timestamptz NULL, "batch" uuid NULL, "notice_id" uuid NOT NULL, "channel_id" uuid NULL, "user_id" uuid NULL, PRIMARY KEY ("id"));
-CREATE INDEX "noticedelivery_channel_id_id" ON "notice_deliveries" ("channel_id", "id") WHERE status = 'waiting';
-CREATE INDEX "noticedelivery_user_id_id" ON "notice_deliveries" ("user_id", "id") WHERE status = 'waiting' AND channel_id IS NULL;
+CREATE INDEX "noticedelivery_channel_id_id" ON "notice_deliveries" ("channel_id", "id") WHERE (status)::text = 'waiting'::text;
+CREATE INDEX "noticedelivery_user_id_id" ON "notice_deliveries" ("user_id", "id") WHERE ((status)::text = 'waiting'::text) AND (channel_id IS NULL);
 CREATE INDEX "noticedelivery_user_id_created_at" ON "notice_deliveries" ("user_id", "created_at");
 CREATE INDEX "noticedelivery_created_at" ON "notice_deliveries" ("created_at");
 CREATE INDEX "noticedelivery_notice_id" ON "notice_deliveries" ("notice_id");

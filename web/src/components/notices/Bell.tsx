@@ -1,4 +1,4 @@
-import { Indicator, UnstyledButton } from "@mantine/core";
+import { UnstyledButton } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 import { useSubscription } from "urql";
 import { useLiveQuery } from "../../hooks/useLiveQuery";
@@ -32,24 +32,27 @@ export function Bell() {
   const most = unread >= 100 ? "99+" : unread;
   return (
     <>
-      <Indicator label={most} size={16} disabled={unread === 0} color="red" offset={3}>
-        <UnstyledButton
-          className="bell"
-          aria-haspopup="dialog"
-          aria-label={unread > 0 ? t("Notices, {{unread}} unread", { unread }) : t("Notices")}
-          title={t("Notices")}
-          onClick={() => setOpened(true)}
-        >
-          <svg width="18" height="18" viewBox="0 0 24 24" fill="none" aria-hidden="true">
-            <path
-              d="M6 10a6 6 0 0 1 12 0c0 5 2 6 2 7H4c0-1 2-2 2-7Zm4 10a2 2 0 0 0 4 0"
-              stroke="currentColor"
-              strokeWidth="1.8"
-              strokeLinejoin="round"
-            />
-          </svg>
-        </UnstyledButton>
-      </Indicator>
+      <UnstyledButton
+        className="bell"
+        aria-haspopup="dialog"
+        aria-label={unread > 0 ? t("Notices, {{unread}} unread", { unread }) : t("Notices")}
+        title={t("Notices")}
+        onClick={() => setOpened(true)}
+      >
+        <svg width="18" height="18" viewBox="0 0 24 24" fill="none" aria-hidden="true">
+          <path
+            d="M6 10a6 6 0 0 1 12 0c0 5 2 6 2 7H4c0-1 2-2 2-7Zm4 10a2 2 0 0 0 4 0"
+            stroke="currentColor"
+            strokeWidth="1.8"
+            strokeLinejoin="round"
+          />
+        </svg>
+        {unread > 0 ? (
+          <span className="bell-count" aria-hidden="true">
+            {most}
+          </span>
+        ) : null}
+      </UnstyledButton>
       <Suspense>{opened ? <NoticeDrawer onClose={() => setOpened(false)} onRead={refetch} /> : null}</Suspense>
     </>
   );
