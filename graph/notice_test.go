@@ -59,7 +59,9 @@ func TestNoticesArePersonal(t *testing.T) {
 	me, root := m.As(t, w.A.Member), m.As(t, w.Superadmin)
 	var seen struct {
 		UnreadNotices int
-		Notices       struct{ Edges []struct{ Node struct{ ID, Text string } } }
+		Notices       struct {
+			Edges []struct{ Node struct{ ID, Text string } }
+		}
 	}
 	root.Must(t, `{ unreadNotices notices { edges { node { id text } } } }`, nil, &seen)
 	if seen.UnreadNotices != 0 || len(seen.Notices.Edges) != 0 {
