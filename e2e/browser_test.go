@@ -30,6 +30,7 @@ func TestPages(t *testing.T) {
 		{"images of sessions and registries", "images"},
 		{"models that are served", "serving"},
 		{"chats", "chat"},
+		{"notices", "notices"},
 	} {
 		t.Run(walk.name, func(t *testing.T) {
 			secrets := filepath.Join(t.TempDir(), "secrets")

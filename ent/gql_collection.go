@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/announcement"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
@@ -45,6 +46,9 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticechannel"
+	"github.com/berthhq/berth/ent/noticedelivery"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/price"
@@ -669,6 +673,136 @@ func newAllocationPaginateArgs(rv map[string]any) *allocationPaginateArgs {
 				args.opts = append(args.opts, WithAllocationOrder(v))
 			}
 		}
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *AnnouncementQuery) CollectFields(ctx context.Context, satisfies ...string) (*AnnouncementQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *AnnouncementQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(announcement.Columns))
+		selectedFields = []string{announcement.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[announcement.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, announcement.FieldCreatedAt)
+				fieldSeen[announcement.FieldCreatedAt] = struct{}{}
+			}
+		case "text":
+			if _, ok := fieldSeen[announcement.FieldText]; !ok {
+				selectedFields = append(selectedFields, announcement.FieldText)
+				fieldSeen[announcement.FieldText] = struct{}{}
+			}
+		case "severity":
+			if _, ok := fieldSeen[announcement.FieldSeverity]; !ok {
+				selectedFields = append(selectedFields, announcement.FieldSeverity)
+				fieldSeen[announcement.FieldSeverity] = struct{}{}
+			}
+		case "audience":
+			if _, ok := fieldSeen[announcement.FieldAudience]; !ok {
+				selectedFields = append(selectedFields, announcement.FieldAudience)
+				fieldSeen[announcement.FieldAudience] = struct{}{}
+			}
+		case "scopeID":
+			if _, ok := fieldSeen[announcement.FieldScopeID]; !ok {
+				selectedFields = append(selectedFields, announcement.FieldScopeID)
+				fieldSeen[announcement.FieldScopeID] = struct{}{}
+			}
+		case "dismissable":
+			if _, ok := fieldSeen[announcement.FieldDismissable]; !ok {
+				selectedFields = append(selectedFields, announcement.FieldDismissable)
+				fieldSeen[announcement.FieldDismissable] = struct{}{}
+			}
+		case "startsAt":
+			if _, ok := fieldSeen[announcement.FieldStartsAt]; !ok {
+				selectedFields = append(selectedFields, announcement.FieldStartsAt)
+				fieldSeen[announcement.FieldStartsAt] = struct{}{}
+			}
+		case "endsAt":
+			if _, ok := fieldSeen[announcement.FieldEndsAt]; !ok {
+				selectedFields = append(selectedFields, announcement.FieldEndsAt)
+				fieldSeen[announcement.FieldEndsAt] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type announcementPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []AnnouncementPaginateOption
+}
+
+func newAnnouncementPaginateArgs(rv map[string]any) *announcementPaginateArgs {
+	args := &announcementPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*AnnouncementOrder:
+			args.opts = append(args.opts, WithAnnouncementOrder(v))
+		case []any:
+			var orders []*AnnouncementOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &AnnouncementOrder{Field: &AnnouncementOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithAnnouncementOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*AnnouncementWhereInput); ok {
+		args.opts = append(args.opts, WithAnnouncementFilter(v.Filter))
 	}
 	return args
 }
@@ -6147,6 +6281,393 @@ func newMembershipPaginateArgs(rv map[string]any) *membershipPaginateArgs {
 	}
 	if v, ok := rv[whereField].(*MembershipWhereInput); ok {
 		args.opts = append(args.opts, WithMembershipFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *NoticeQuery) CollectFields(ctx context.Context, satisfies ...string) (*NoticeQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *NoticeQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(notice.Columns))
+		selectedFields = []string{notice.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[notice.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, notice.FieldCreatedAt)
+				fieldSeen[notice.FieldCreatedAt] = struct{}{}
+			}
+		case "kind":
+			if _, ok := fieldSeen[notice.FieldKind]; !ok {
+				selectedFields = append(selectedFields, notice.FieldKind)
+				fieldSeen[notice.FieldKind] = struct{}{}
+			}
+		case "severity":
+			if _, ok := fieldSeen[notice.FieldSeverity]; !ok {
+				selectedFields = append(selectedFields, notice.FieldSeverity)
+				fieldSeen[notice.FieldSeverity] = struct{}{}
+			}
+		case "parameters":
+			if _, ok := fieldSeen[notice.FieldParameters]; !ok {
+				selectedFields = append(selectedFields, notice.FieldParameters)
+				fieldSeen[notice.FieldParameters] = struct{}{}
+			}
+		case "count":
+			if _, ok := fieldSeen[notice.FieldCount]; !ok {
+				selectedFields = append(selectedFields, notice.FieldCount)
+				fieldSeen[notice.FieldCount] = struct{}{}
+			}
+		case "browser":
+			if _, ok := fieldSeen[notice.FieldBrowser]; !ok {
+				selectedFields = append(selectedFields, notice.FieldBrowser)
+				fieldSeen[notice.FieldBrowser] = struct{}{}
+			}
+		case "readAt":
+			if _, ok := fieldSeen[notice.FieldReadAt]; !ok {
+				selectedFields = append(selectedFields, notice.FieldReadAt)
+				fieldSeen[notice.FieldReadAt] = struct{}{}
+			}
+		case "subjectID":
+			if _, ok := fieldSeen[notice.FieldSubjectID]; !ok {
+				selectedFields = append(selectedFields, notice.FieldSubjectID)
+				fieldSeen[notice.FieldSubjectID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type noticePaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []NoticePaginateOption
+}
+
+func newNoticePaginateArgs(rv map[string]any) *noticePaginateArgs {
+	args := &noticePaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*NoticeOrder:
+			args.opts = append(args.opts, WithNoticeOrder(v))
+		case []any:
+			var orders []*NoticeOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &NoticeOrder{Field: &NoticeOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithNoticeOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*NoticeWhereInput); ok {
+		args.opts = append(args.opts, WithNoticeFilter(v.Filter))
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *NoticeChannelQuery) CollectFields(ctx context.Context, satisfies ...string) (*NoticeChannelQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *NoticeChannelQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(noticechannel.Columns))
+		selectedFields = []string{noticechannel.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[noticechannel.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, noticechannel.FieldCreatedAt)
+				fieldSeen[noticechannel.FieldCreatedAt] = struct{}{}
+			}
+		case "type":
+			if _, ok := fieldSeen[noticechannel.FieldType]; !ok {
+				selectedFields = append(selectedFields, noticechannel.FieldType)
+				fieldSeen[noticechannel.FieldType] = struct{}{}
+			}
+		case "name":
+			if _, ok := fieldSeen[noticechannel.FieldName]; !ok {
+				selectedFields = append(selectedFields, noticechannel.FieldName)
+				fieldSeen[noticechannel.FieldName] = struct{}{}
+			}
+		case "host":
+			if _, ok := fieldSeen[noticechannel.FieldHost]; !ok {
+				selectedFields = append(selectedFields, noticechannel.FieldHost)
+				fieldSeen[noticechannel.FieldHost] = struct{}{}
+			}
+		case "enabled":
+			if _, ok := fieldSeen[noticechannel.FieldEnabled]; !ok {
+				selectedFields = append(selectedFields, noticechannel.FieldEnabled)
+				fieldSeen[noticechannel.FieldEnabled] = struct{}{}
+			}
+		case "disabledReason":
+			if _, ok := fieldSeen[noticechannel.FieldDisabledReason]; !ok {
+				selectedFields = append(selectedFields, noticechannel.FieldDisabledReason)
+				fieldSeen[noticechannel.FieldDisabledReason] = struct{}{}
+			}
+		case "failingSince":
+			if _, ok := fieldSeen[noticechannel.FieldFailingSince]; !ok {
+				selectedFields = append(selectedFields, noticechannel.FieldFailingSince)
+				fieldSeen[noticechannel.FieldFailingSince] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type noticechannelPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []NoticeChannelPaginateOption
+}
+
+func newNoticeChannelPaginateArgs(rv map[string]any) *noticechannelPaginateArgs {
+	args := &noticechannelPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*NoticeChannelOrder:
+			args.opts = append(args.opts, WithNoticeChannelOrder(v))
+		case []any:
+			var orders []*NoticeChannelOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &NoticeChannelOrder{Field: &NoticeChannelOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithNoticeChannelOrder(orders))
+		}
+	}
+	return args
+}
+
+// CollectFields tells the query-builder to eagerly load connected nodes by resolver context.
+func (_q *NoticeDeliveryQuery) CollectFields(ctx context.Context, satisfies ...string) (*NoticeDeliveryQuery, error) {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil {
+		return _q, nil
+	}
+	if err := _q.collectField(ctx, false, graphql.GetOperationContext(ctx), fc.Field, nil, satisfies...); err != nil {
+		return nil, err
+	}
+	return _q, nil
+}
+
+func (_q *NoticeDeliveryQuery) collectField(ctx context.Context, oneNode bool, opCtx *graphql.OperationContext, collected graphql.CollectedField, path []string, satisfies ...string) error {
+	path = append([]string(nil), path...)
+	var (
+		unknownSeen    bool
+		fieldSeen      = make(map[string]struct{}, len(noticedelivery.Columns))
+		selectedFields = []string{noticedelivery.FieldID}
+	)
+	for _, field := range graphql.CollectFields(opCtx, collected.Selections, satisfies) {
+		switch field.Name {
+		case "createdAt":
+			if _, ok := fieldSeen[noticedelivery.FieldCreatedAt]; !ok {
+				selectedFields = append(selectedFields, noticedelivery.FieldCreatedAt)
+				fieldSeen[noticedelivery.FieldCreatedAt] = struct{}{}
+			}
+		case "type":
+			if _, ok := fieldSeen[noticedelivery.FieldType]; !ok {
+				selectedFields = append(selectedFields, noticedelivery.FieldType)
+				fieldSeen[noticedelivery.FieldType] = struct{}{}
+			}
+		case "kind":
+			if _, ok := fieldSeen[noticedelivery.FieldKind]; !ok {
+				selectedFields = append(selectedFields, noticedelivery.FieldKind)
+				fieldSeen[noticedelivery.FieldKind] = struct{}{}
+			}
+		case "status":
+			if _, ok := fieldSeen[noticedelivery.FieldStatus]; !ok {
+				selectedFields = append(selectedFields, noticedelivery.FieldStatus)
+				fieldSeen[noticedelivery.FieldStatus] = struct{}{}
+			}
+		case "attempts":
+			if _, ok := fieldSeen[noticedelivery.FieldAttempts]; !ok {
+				selectedFields = append(selectedFields, noticedelivery.FieldAttempts)
+				fieldSeen[noticedelivery.FieldAttempts] = struct{}{}
+			}
+		case "message":
+			if _, ok := fieldSeen[noticedelivery.FieldMessage]; !ok {
+				selectedFields = append(selectedFields, noticedelivery.FieldMessage)
+				fieldSeen[noticedelivery.FieldMessage] = struct{}{}
+			}
+		case "sentAt":
+			if _, ok := fieldSeen[noticedelivery.FieldSentAt]; !ok {
+				selectedFields = append(selectedFields, noticedelivery.FieldSentAt)
+				fieldSeen[noticedelivery.FieldSentAt] = struct{}{}
+			}
+		case "noticeID":
+			if _, ok := fieldSeen[noticedelivery.FieldNoticeID]; !ok {
+				selectedFields = append(selectedFields, noticedelivery.FieldNoticeID)
+				fieldSeen[noticedelivery.FieldNoticeID] = struct{}{}
+			}
+		case "channelID":
+			if _, ok := fieldSeen[noticedelivery.FieldChannelID]; !ok {
+				selectedFields = append(selectedFields, noticedelivery.FieldChannelID)
+				fieldSeen[noticedelivery.FieldChannelID] = struct{}{}
+			}
+		case "id":
+		case "__typename":
+		default:
+			unknownSeen = true
+		}
+	}
+	if !unknownSeen {
+		_q.Select(selectedFields...)
+	}
+	return nil
+}
+
+type noticedeliveryPaginateArgs struct {
+	first, last   *int
+	after, before *Cursor
+	opts          []NoticeDeliveryPaginateOption
+}
+
+func newNoticeDeliveryPaginateArgs(rv map[string]any) *noticedeliveryPaginateArgs {
+	args := &noticedeliveryPaginateArgs{}
+	if rv == nil {
+		return args
+	}
+	if v := rv[firstField]; v != nil {
+		args.first = v.(*int)
+	}
+	if v := rv[lastField]; v != nil {
+		args.last = v.(*int)
+	}
+	if v := rv[afterField]; v != nil {
+		args.after = v.(*Cursor)
+	}
+	if v := rv[beforeField]; v != nil {
+		args.before = v.(*Cursor)
+	}
+	if v, ok := rv[orderByField]; ok {
+		switch v := v.(type) {
+		case []*NoticeDeliveryOrder:
+			args.opts = append(args.opts, WithNoticeDeliveryOrder(v))
+		case []any:
+			var orders []*NoticeDeliveryOrder
+			for i := range v {
+				mv, ok := v[i].(map[string]any)
+				if !ok {
+					continue
+				}
+				var (
+					err1, err2 error
+					order      = &NoticeDeliveryOrder{Field: &NoticeDeliveryOrderField{}, Direction: entgql.OrderDirectionAsc}
+				)
+				if d, ok := mv[directionField]; ok {
+					err1 = order.Direction.UnmarshalGQL(d)
+				}
+				if f, ok := mv[fieldField]; ok {
+					err2 = order.Field.UnmarshalGQL(f)
+				}
+				if err1 == nil && err2 == nil {
+					orders = append(orders, order)
+				}
+			}
+			args.opts = append(args.opts, WithNoticeDeliveryOrder(orders))
+		}
+	}
+	if v, ok := rv[whereField].(*NoticeDeliveryWhereInput); ok {
+		args.opts = append(args.opts, WithNoticeDeliveryFilter(v.Filter))
 	}
 	return args
 }

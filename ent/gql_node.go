@@ -12,6 +12,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/announcement"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
@@ -43,6 +44,9 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticechannel"
+	"github.com/berthhq/berth/ent/noticedelivery"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/price"
@@ -103,6 +107,11 @@ var allocationImplementors = []string{"Allocation", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Allocation) IsNode() {}
+
+var announcementImplementors = []string{"Announcement", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Announcement) IsNode() {}
 
 var auditentryImplementors = []string{"AuditEntry", "Node"}
 
@@ -258,6 +267,21 @@ var membershipImplementors = []string{"Membership", "Node"}
 
 // IsNode implements the Node interface check for GQLGen.
 func (*Membership) IsNode() {}
+
+var noticeImplementors = []string{"Notice", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*Notice) IsNode() {}
+
+var noticechannelImplementors = []string{"NoticeChannel", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*NoticeChannel) IsNode() {}
+
+var noticedeliveryImplementors = []string{"NoticeDelivery", "Node"}
+
+// IsNode implements the Node interface check for GQLGen.
+func (*NoticeDelivery) IsNode() {}
 
 var objectstorageImplementors = []string{"ObjectStorage", "Node"}
 
@@ -509,6 +533,15 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(allocation.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, allocationImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case announcement.Table:
+		query := c.Announcement.Query().
+			Where(announcement.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, announcementImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -788,6 +821,33 @@ func (c *Client) noder(ctx context.Context, table string, id uuid.UUID) (Noder, 
 			Where(membership.ID(id))
 		if fc := graphql.GetFieldContext(ctx); fc != nil {
 			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, membershipImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case notice.Table:
+		query := c.Notice.Query().
+			Where(notice.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, noticeImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case noticechannel.Table:
+		query := c.NoticeChannel.Query().
+			Where(noticechannel.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, noticechannelImplementors...); err != nil {
+				return nil, err
+			}
+		}
+		return query.Only(ctx)
+	case noticedelivery.Table:
+		query := c.NoticeDelivery.Query().
+			Where(noticedelivery.ID(id))
+		if fc := graphql.GetFieldContext(ctx); fc != nil {
+			if err := query.collectField(ctx, true, graphql.GetOperationContext(ctx), fc.Field, nil, noticedeliveryImplementors...); err != nil {
 				return nil, err
 			}
 		}
@@ -1205,6 +1265,22 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.Allocation.Query().
 			Where(allocation.IDIn(ids...))
 		query, err := query.CollectFields(ctx, allocationImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case announcement.Table:
+		query := c.Announcement.Query().
+			Where(announcement.IDIn(ids...))
+		query, err := query.CollectFields(ctx, announcementImplementors...)
 		if err != nil {
 			return nil, err
 		}
@@ -1701,6 +1777,54 @@ func (c *Client) noders(ctx context.Context, table string, ids []uuid.UUID) ([]N
 		query := c.Membership.Query().
 			Where(membership.IDIn(ids...))
 		query, err := query.CollectFields(ctx, membershipImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case notice.Table:
+		query := c.Notice.Query().
+			Where(notice.IDIn(ids...))
+		query, err := query.CollectFields(ctx, noticeImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case noticechannel.Table:
+		query := c.NoticeChannel.Query().
+			Where(noticechannel.IDIn(ids...))
+		query, err := query.CollectFields(ctx, noticechannelImplementors...)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := query.All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range nodes {
+			for _, noder := range idmap[node.ID] {
+				*noder = node
+			}
+		}
+	case noticedelivery.Table:
+		query := c.NoticeDelivery.Query().
+			Where(noticedelivery.IDIn(ids...))
+		query, err := query.CollectFields(ctx, noticedeliveryImplementors...)
 		if err != nil {
 			return nil, err
 		}

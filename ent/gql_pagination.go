@@ -18,6 +18,7 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/announcement"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
@@ -49,6 +50,9 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticechannel"
+	"github.com/berthhq/berth/ent/noticedelivery"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/price"
@@ -1405,6 +1409,338 @@ func (_m *Allocation) ToEdge(order *AllocationOrder) *AllocationEdge {
 		order = DefaultAllocationOrder
 	}
 	return &AllocationEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// AnnouncementEdge is the edge representation of Announcement.
+type AnnouncementEdge struct {
+	Node   *Announcement `json:"node"`
+	Cursor Cursor        `json:"cursor"`
+}
+
+// AnnouncementConnection is the connection containing edges to Announcement.
+type AnnouncementConnection struct {
+	Edges      []*AnnouncementEdge `json:"edges"`
+	PageInfo   PageInfo            `json:"pageInfo"`
+	TotalCount int                 `json:"totalCount"`
+}
+
+func (c *AnnouncementConnection) build(nodes []*Announcement, pager *announcementPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Announcement
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Announcement {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Announcement {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*AnnouncementEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &AnnouncementEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// AnnouncementPaginateOption enables pagination customization.
+type AnnouncementPaginateOption func(*announcementPager) error
+
+// WithAnnouncementOrder configures pagination ordering.
+func WithAnnouncementOrder(order []*AnnouncementOrder) AnnouncementPaginateOption {
+	return func(pager *announcementPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithAnnouncementFilter configures pagination filter.
+func WithAnnouncementFilter(filter func(*AnnouncementQuery) (*AnnouncementQuery, error)) AnnouncementPaginateOption {
+	return func(pager *announcementPager) error {
+		if filter == nil {
+			return errors.New("AnnouncementQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type announcementPager struct {
+	reverse bool
+	order   []*AnnouncementOrder
+	filter  func(*AnnouncementQuery) (*AnnouncementQuery, error)
+}
+
+func newAnnouncementPager(opts []AnnouncementPaginateOption, reverse bool) (*announcementPager, error) {
+	pager := &announcementPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *announcementPager) applyFilter(query *AnnouncementQuery) (*AnnouncementQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *announcementPager) toCursor(_m *Announcement) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *announcementPager) applyCursors(query *AnnouncementQuery, after, before *Cursor) (*AnnouncementQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultAnnouncementOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *announcementPager) applyOrder(query *AnnouncementQuery) *AnnouncementQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultAnnouncementOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultAnnouncementOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *announcementPager) orderExpr(query *AnnouncementQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultAnnouncementOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Announcement.
+func (_m *AnnouncementQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...AnnouncementPaginateOption,
+) (*AnnouncementConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newAnnouncementPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &AnnouncementConnection{Edges: []*AnnouncementEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// AnnouncementOrderFieldCreatedAt orders Announcement by created_at.
+	AnnouncementOrderFieldCreatedAt = &AnnouncementOrderField{
+		Value: func(_m *Announcement) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: announcement.FieldCreatedAt,
+		toTerm: announcement.ByCreatedAt,
+		toCursor: func(_m *Announcement) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f AnnouncementOrderField) String() string {
+	var str string
+	switch f.column {
+	case AnnouncementOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f AnnouncementOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *AnnouncementOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("AnnouncementOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *AnnouncementOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid AnnouncementOrderField", str)
+	}
+	return nil
+}
+
+// AnnouncementOrderField defines the ordering field of Announcement.
+type AnnouncementOrderField struct {
+	// Value extracts the ordering value from the given Announcement.
+	Value    func(*Announcement) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) announcement.OrderOption
+	toCursor func(*Announcement) Cursor
+}
+
+// AnnouncementOrder defines the ordering of Announcement.
+type AnnouncementOrder struct {
+	Direction OrderDirection          `json:"direction"`
+	Field     *AnnouncementOrderField `json:"field"`
+}
+
+// DefaultAnnouncementOrder is the default ordering of Announcement.
+var DefaultAnnouncementOrder = &AnnouncementOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &AnnouncementOrderField{
+		Value: func(_m *Announcement) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: announcement.FieldID,
+		toTerm: announcement.ByID,
+		toCursor: func(_m *Announcement) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Announcement into AnnouncementEdge.
+func (_m *Announcement) ToEdge(order *AnnouncementOrder) *AnnouncementEdge {
+	if order == nil {
+		order = DefaultAnnouncementOrder
+	}
+	return &AnnouncementEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}
@@ -11459,6 +11795,1002 @@ func (_m *Membership) ToEdge(order *MembershipOrder) *MembershipEdge {
 		order = DefaultMembershipOrder
 	}
 	return &MembershipEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// NoticeEdge is the edge representation of Notice.
+type NoticeEdge struct {
+	Node   *Notice `json:"node"`
+	Cursor Cursor  `json:"cursor"`
+}
+
+// NoticeConnection is the connection containing edges to Notice.
+type NoticeConnection struct {
+	Edges      []*NoticeEdge `json:"edges"`
+	PageInfo   PageInfo      `json:"pageInfo"`
+	TotalCount int           `json:"totalCount"`
+}
+
+func (c *NoticeConnection) build(nodes []*Notice, pager *noticePager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *Notice
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *Notice {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *Notice {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*NoticeEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &NoticeEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// NoticePaginateOption enables pagination customization.
+type NoticePaginateOption func(*noticePager) error
+
+// WithNoticeOrder configures pagination ordering.
+func WithNoticeOrder(order []*NoticeOrder) NoticePaginateOption {
+	return func(pager *noticePager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithNoticeFilter configures pagination filter.
+func WithNoticeFilter(filter func(*NoticeQuery) (*NoticeQuery, error)) NoticePaginateOption {
+	return func(pager *noticePager) error {
+		if filter == nil {
+			return errors.New("NoticeQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type noticePager struct {
+	reverse bool
+	order   []*NoticeOrder
+	filter  func(*NoticeQuery) (*NoticeQuery, error)
+}
+
+func newNoticePager(opts []NoticePaginateOption, reverse bool) (*noticePager, error) {
+	pager := &noticePager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *noticePager) applyFilter(query *NoticeQuery) (*NoticeQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *noticePager) toCursor(_m *Notice) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *noticePager) applyCursors(query *NoticeQuery, after, before *Cursor) (*NoticeQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultNoticeOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *noticePager) applyOrder(query *NoticeQuery) *NoticeQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultNoticeOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultNoticeOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *noticePager) orderExpr(query *NoticeQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultNoticeOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to Notice.
+func (_m *NoticeQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...NoticePaginateOption,
+) (*NoticeConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newNoticePager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &NoticeConnection{Edges: []*NoticeEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// NoticeOrderFieldCreatedAt orders Notice by created_at.
+	NoticeOrderFieldCreatedAt = &NoticeOrderField{
+		Value: func(_m *Notice) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: notice.FieldCreatedAt,
+		toTerm: notice.ByCreatedAt,
+		toCursor: func(_m *Notice) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f NoticeOrderField) String() string {
+	var str string
+	switch f.column {
+	case NoticeOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f NoticeOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *NoticeOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("NoticeOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *NoticeOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid NoticeOrderField", str)
+	}
+	return nil
+}
+
+// NoticeOrderField defines the ordering field of Notice.
+type NoticeOrderField struct {
+	// Value extracts the ordering value from the given Notice.
+	Value    func(*Notice) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) notice.OrderOption
+	toCursor func(*Notice) Cursor
+}
+
+// NoticeOrder defines the ordering of Notice.
+type NoticeOrder struct {
+	Direction OrderDirection    `json:"direction"`
+	Field     *NoticeOrderField `json:"field"`
+}
+
+// DefaultNoticeOrder is the default ordering of Notice.
+var DefaultNoticeOrder = &NoticeOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &NoticeOrderField{
+		Value: func(_m *Notice) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: notice.FieldID,
+		toTerm: notice.ByID,
+		toCursor: func(_m *Notice) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts Notice into NoticeEdge.
+func (_m *Notice) ToEdge(order *NoticeOrder) *NoticeEdge {
+	if order == nil {
+		order = DefaultNoticeOrder
+	}
+	return &NoticeEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// NoticeChannelEdge is the edge representation of NoticeChannel.
+type NoticeChannelEdge struct {
+	Node   *NoticeChannel `json:"node"`
+	Cursor Cursor         `json:"cursor"`
+}
+
+// NoticeChannelConnection is the connection containing edges to NoticeChannel.
+type NoticeChannelConnection struct {
+	Edges      []*NoticeChannelEdge `json:"edges"`
+	PageInfo   PageInfo             `json:"pageInfo"`
+	TotalCount int                  `json:"totalCount"`
+}
+
+func (c *NoticeChannelConnection) build(nodes []*NoticeChannel, pager *noticechannelPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *NoticeChannel
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *NoticeChannel {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *NoticeChannel {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*NoticeChannelEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &NoticeChannelEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// NoticeChannelPaginateOption enables pagination customization.
+type NoticeChannelPaginateOption func(*noticechannelPager) error
+
+// WithNoticeChannelOrder configures pagination ordering.
+func WithNoticeChannelOrder(order []*NoticeChannelOrder) NoticeChannelPaginateOption {
+	return func(pager *noticechannelPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithNoticeChannelFilter configures pagination filter.
+func WithNoticeChannelFilter(filter func(*NoticeChannelQuery) (*NoticeChannelQuery, error)) NoticeChannelPaginateOption {
+	return func(pager *noticechannelPager) error {
+		if filter == nil {
+			return errors.New("NoticeChannelQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type noticechannelPager struct {
+	reverse bool
+	order   []*NoticeChannelOrder
+	filter  func(*NoticeChannelQuery) (*NoticeChannelQuery, error)
+}
+
+func newNoticeChannelPager(opts []NoticeChannelPaginateOption, reverse bool) (*noticechannelPager, error) {
+	pager := &noticechannelPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *noticechannelPager) applyFilter(query *NoticeChannelQuery) (*NoticeChannelQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *noticechannelPager) toCursor(_m *NoticeChannel) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *noticechannelPager) applyCursors(query *NoticeChannelQuery, after, before *Cursor) (*NoticeChannelQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultNoticeChannelOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *noticechannelPager) applyOrder(query *NoticeChannelQuery) *NoticeChannelQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultNoticeChannelOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultNoticeChannelOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *noticechannelPager) orderExpr(query *NoticeChannelQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultNoticeChannelOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to NoticeChannel.
+func (_m *NoticeChannelQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...NoticeChannelPaginateOption,
+) (*NoticeChannelConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newNoticeChannelPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &NoticeChannelConnection{Edges: []*NoticeChannelEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// NoticeChannelOrderFieldCreatedAt orders NoticeChannel by created_at.
+	NoticeChannelOrderFieldCreatedAt = &NoticeChannelOrderField{
+		Value: func(_m *NoticeChannel) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: noticechannel.FieldCreatedAt,
+		toTerm: noticechannel.ByCreatedAt,
+		toCursor: func(_m *NoticeChannel) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f NoticeChannelOrderField) String() string {
+	var str string
+	switch f.column {
+	case NoticeChannelOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f NoticeChannelOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *NoticeChannelOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("NoticeChannelOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *NoticeChannelOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid NoticeChannelOrderField", str)
+	}
+	return nil
+}
+
+// NoticeChannelOrderField defines the ordering field of NoticeChannel.
+type NoticeChannelOrderField struct {
+	// Value extracts the ordering value from the given NoticeChannel.
+	Value    func(*NoticeChannel) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) noticechannel.OrderOption
+	toCursor func(*NoticeChannel) Cursor
+}
+
+// NoticeChannelOrder defines the ordering of NoticeChannel.
+type NoticeChannelOrder struct {
+	Direction OrderDirection           `json:"direction"`
+	Field     *NoticeChannelOrderField `json:"field"`
+}
+
+// DefaultNoticeChannelOrder is the default ordering of NoticeChannel.
+var DefaultNoticeChannelOrder = &NoticeChannelOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &NoticeChannelOrderField{
+		Value: func(_m *NoticeChannel) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: noticechannel.FieldID,
+		toTerm: noticechannel.ByID,
+		toCursor: func(_m *NoticeChannel) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts NoticeChannel into NoticeChannelEdge.
+func (_m *NoticeChannel) ToEdge(order *NoticeChannelOrder) *NoticeChannelEdge {
+	if order == nil {
+		order = DefaultNoticeChannelOrder
+	}
+	return &NoticeChannelEdge{
+		Node:   _m,
+		Cursor: order.Field.toCursor(_m),
+	}
+}
+
+// NoticeDeliveryEdge is the edge representation of NoticeDelivery.
+type NoticeDeliveryEdge struct {
+	Node   *NoticeDelivery `json:"node"`
+	Cursor Cursor          `json:"cursor"`
+}
+
+// NoticeDeliveryConnection is the connection containing edges to NoticeDelivery.
+type NoticeDeliveryConnection struct {
+	Edges      []*NoticeDeliveryEdge `json:"edges"`
+	PageInfo   PageInfo              `json:"pageInfo"`
+	TotalCount int                   `json:"totalCount"`
+}
+
+func (c *NoticeDeliveryConnection) build(nodes []*NoticeDelivery, pager *noticedeliveryPager, after *Cursor, first *int, before *Cursor, last *int) {
+	c.PageInfo.HasNextPage = before != nil
+	c.PageInfo.HasPreviousPage = after != nil
+	if first != nil && *first+1 == len(nodes) {
+		c.PageInfo.HasNextPage = true
+		nodes = nodes[:len(nodes)-1]
+	} else if last != nil && *last+1 == len(nodes) {
+		c.PageInfo.HasPreviousPage = true
+		nodes = nodes[:len(nodes)-1]
+	}
+	var nodeAt func(int) *NoticeDelivery
+	if last != nil {
+		n := len(nodes) - 1
+		nodeAt = func(i int) *NoticeDelivery {
+			return nodes[n-i]
+		}
+	} else {
+		nodeAt = func(i int) *NoticeDelivery {
+			return nodes[i]
+		}
+	}
+	c.Edges = make([]*NoticeDeliveryEdge, len(nodes))
+	for i := range nodes {
+		node := nodeAt(i)
+		c.Edges[i] = &NoticeDeliveryEdge{
+			Node:   node,
+			Cursor: pager.toCursor(node),
+		}
+	}
+	if l := len(c.Edges); l > 0 {
+		c.PageInfo.StartCursor = &c.Edges[0].Cursor
+		c.PageInfo.EndCursor = &c.Edges[l-1].Cursor
+	}
+	if c.TotalCount == 0 {
+		c.TotalCount = len(nodes)
+	}
+}
+
+// NoticeDeliveryPaginateOption enables pagination customization.
+type NoticeDeliveryPaginateOption func(*noticedeliveryPager) error
+
+// WithNoticeDeliveryOrder configures pagination ordering.
+func WithNoticeDeliveryOrder(order []*NoticeDeliveryOrder) NoticeDeliveryPaginateOption {
+	return func(pager *noticedeliveryPager) error {
+		for _, o := range order {
+			if err := o.Direction.Validate(); err != nil {
+				return err
+			}
+		}
+		pager.order = append(pager.order, order...)
+		return nil
+	}
+}
+
+// WithNoticeDeliveryFilter configures pagination filter.
+func WithNoticeDeliveryFilter(filter func(*NoticeDeliveryQuery) (*NoticeDeliveryQuery, error)) NoticeDeliveryPaginateOption {
+	return func(pager *noticedeliveryPager) error {
+		if filter == nil {
+			return errors.New("NoticeDeliveryQuery filter cannot be nil")
+		}
+		pager.filter = filter
+		return nil
+	}
+}
+
+type noticedeliveryPager struct {
+	reverse bool
+	order   []*NoticeDeliveryOrder
+	filter  func(*NoticeDeliveryQuery) (*NoticeDeliveryQuery, error)
+}
+
+func newNoticeDeliveryPager(opts []NoticeDeliveryPaginateOption, reverse bool) (*noticedeliveryPager, error) {
+	pager := &noticedeliveryPager{reverse: reverse}
+	for _, opt := range opts {
+		if err := opt(pager); err != nil {
+			return nil, err
+		}
+	}
+	for i, o := range pager.order {
+		if i > 0 && o.Field == pager.order[i-1].Field {
+			return nil, fmt.Errorf("duplicate order direction %q", o.Direction)
+		}
+	}
+	return pager, nil
+}
+
+func (p *noticedeliveryPager) applyFilter(query *NoticeDeliveryQuery) (*NoticeDeliveryQuery, error) {
+	if p.filter != nil {
+		return p.filter(query)
+	}
+	return query, nil
+}
+
+func (p *noticedeliveryPager) toCursor(_m *NoticeDelivery) Cursor {
+	cs_ := make([]any, 0, len(p.order))
+	for _, o_ := range p.order {
+		cs_ = append(cs_, o_.Field.toCursor(_m).Value)
+	}
+	return Cursor{ID: _m.ID, Value: cs_}
+}
+
+func (p *noticedeliveryPager) applyCursors(query *NoticeDeliveryQuery, after, before *Cursor) (*NoticeDeliveryQuery, error) {
+	idDirection := entgql.OrderDirectionAsc
+	if p.reverse {
+		idDirection = entgql.OrderDirectionDesc
+	}
+	fields, directions := make([]string, 0, len(p.order)), make([]OrderDirection, 0, len(p.order))
+	for _, o := range p.order {
+		fields = append(fields, o.Field.column)
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		directions = append(directions, direction)
+	}
+	predicates, err := entgql.MultiCursorsPredicate(after, before, &entgql.MultiCursorsOptions{
+		FieldID:     DefaultNoticeDeliveryOrder.Field.column,
+		DirectionID: idDirection,
+		Fields:      fields,
+		Directions:  directions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, predicate := range predicates {
+		query = query.Where(predicate)
+	}
+	return query, nil
+}
+
+func (p *noticedeliveryPager) applyOrder(query *NoticeDeliveryQuery) *NoticeDeliveryQuery {
+	var defaultOrdered bool
+	for _, o := range p.order {
+		direction := o.Direction
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(o.Field.toTerm(direction.OrderTermOption()))
+		if o.Field.column == DefaultNoticeDeliveryOrder.Field.column {
+			defaultOrdered = true
+		}
+		if len(query.ctx.Fields) > 0 {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	if !defaultOrdered {
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		query = query.Order(DefaultNoticeDeliveryOrder.Field.toTerm(direction.OrderTermOption()))
+	}
+	return query
+}
+
+func (p *noticedeliveryPager) orderExpr(query *NoticeDeliveryQuery) sql.Querier {
+	if len(query.ctx.Fields) > 0 {
+		for _, o := range p.order {
+			query.ctx.AppendFieldOnce(o.Field.column)
+		}
+	}
+	return sql.ExprFunc(func(b *sql.Builder) {
+		for _, o := range p.order {
+			direction := o.Direction
+			if p.reverse {
+				direction = direction.Reverse()
+			}
+			b.Ident(o.Field.column).Pad().WriteString(string(direction))
+			b.Comma()
+		}
+		direction := entgql.OrderDirectionAsc
+		if p.reverse {
+			direction = direction.Reverse()
+		}
+		b.Ident(DefaultNoticeDeliveryOrder.Field.column).Pad().WriteString(string(direction))
+	})
+}
+
+// Paginate executes the query and returns a relay based cursor connection to NoticeDelivery.
+func (_m *NoticeDeliveryQuery) Paginate(
+	ctx context.Context, after *Cursor, first *int,
+	before *Cursor, last *int, opts ...NoticeDeliveryPaginateOption,
+) (*NoticeDeliveryConnection, error) {
+	if err := validateFirstLast(first, last); err != nil {
+		return nil, err
+	}
+	pager, err := newNoticeDeliveryPager(opts, last != nil)
+	if err != nil {
+		return nil, err
+	}
+	if _m, err = pager.applyFilter(_m); err != nil {
+		return nil, err
+	}
+	conn := &NoticeDeliveryConnection{Edges: []*NoticeDeliveryEdge{}}
+	ignoredEdges := !hasCollectedField(ctx, edgesField)
+	if hasCollectedField(ctx, totalCountField) || hasCollectedField(ctx, pageInfoField) {
+		hasPagination := after != nil || first != nil || before != nil || last != nil
+		if hasPagination || ignoredEdges {
+			c := _m.Clone()
+			c.ctx.Fields = nil
+			if conn.TotalCount, err = c.Count(ctx); err != nil {
+				return nil, err
+			}
+			conn.PageInfo.HasNextPage = first != nil && conn.TotalCount > 0
+			conn.PageInfo.HasPreviousPage = last != nil && conn.TotalCount > 0
+		}
+	}
+	if ignoredEdges || (first != nil && *first == 0) || (last != nil && *last == 0) {
+		return conn, nil
+	}
+	if _m, err = pager.applyCursors(_m, after, before); err != nil {
+		return nil, err
+	}
+	limit := paginateLimit(first, last)
+	if limit != 0 {
+		_m.Limit(limit)
+	}
+	if field := collectedField(ctx, edgesField, nodeField); field != nil {
+		if err := _m.collectField(ctx, limit == 1, graphql.GetOperationContext(ctx), *field, []string{edgesField, nodeField}); err != nil {
+			return nil, err
+		}
+	}
+	_m = pager.applyOrder(_m)
+	nodes, err := _m.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn.build(nodes, pager, after, first, before, last)
+	return conn, nil
+}
+
+var (
+	// NoticeDeliveryOrderFieldCreatedAt orders NoticeDelivery by created_at.
+	NoticeDeliveryOrderFieldCreatedAt = &NoticeDeliveryOrderField{
+		Value: func(_m *NoticeDelivery) (ent.Value, error) {
+			return _m.CreatedAt, nil
+		},
+		column: noticedelivery.FieldCreatedAt,
+		toTerm: noticedelivery.ByCreatedAt,
+		toCursor: func(_m *NoticeDelivery) Cursor {
+			return Cursor{
+				ID:    _m.ID,
+				Value: _m.CreatedAt,
+			}
+		},
+	}
+)
+
+// String implement fmt.Stringer interface.
+func (f NoticeDeliveryOrderField) String() string {
+	var str string
+	switch f.column {
+	case NoticeDeliveryOrderFieldCreatedAt.column:
+		str = "CREATED_AT"
+	}
+	return str
+}
+
+// MarshalGQL implements graphql.Marshaler interface.
+func (f NoticeDeliveryOrderField) MarshalGQL(w io.Writer) {
+	io.WriteString(w, strconv.Quote(f.String()))
+}
+
+// UnmarshalGQL implements graphql.Unmarshaler interface.
+func (f *NoticeDeliveryOrderField) UnmarshalGQL(v interface{}) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("NoticeDeliveryOrderField %T must be a string", v)
+	}
+	switch str {
+	case "CREATED_AT":
+		*f = *NoticeDeliveryOrderFieldCreatedAt
+	default:
+		return fmt.Errorf("%s is not a valid NoticeDeliveryOrderField", str)
+	}
+	return nil
+}
+
+// NoticeDeliveryOrderField defines the ordering field of NoticeDelivery.
+type NoticeDeliveryOrderField struct {
+	// Value extracts the ordering value from the given NoticeDelivery.
+	Value    func(*NoticeDelivery) (ent.Value, error)
+	column   string // field or computed.
+	toTerm   func(...sql.OrderTermOption) noticedelivery.OrderOption
+	toCursor func(*NoticeDelivery) Cursor
+}
+
+// NoticeDeliveryOrder defines the ordering of NoticeDelivery.
+type NoticeDeliveryOrder struct {
+	Direction OrderDirection            `json:"direction"`
+	Field     *NoticeDeliveryOrderField `json:"field"`
+}
+
+// DefaultNoticeDeliveryOrder is the default ordering of NoticeDelivery.
+var DefaultNoticeDeliveryOrder = &NoticeDeliveryOrder{
+	Direction: entgql.OrderDirectionAsc,
+	Field: &NoticeDeliveryOrderField{
+		Value: func(_m *NoticeDelivery) (ent.Value, error) {
+			return _m.ID, nil
+		},
+		column: noticedelivery.FieldID,
+		toTerm: noticedelivery.ByID,
+		toCursor: func(_m *NoticeDelivery) Cursor {
+			return Cursor{ID: _m.ID}
+		},
+	},
+}
+
+// ToEdge converts NoticeDelivery into NoticeDeliveryEdge.
+func (_m *NoticeDelivery) ToEdge(order *NoticeDeliveryOrder) *NoticeDeliveryEdge {
+	if order == nil {
+		order = DefaultNoticeDeliveryOrder
+	}
+	return &NoticeDeliveryEdge{
 		Node:   _m,
 		Cursor: order.Field.toCursor(_m),
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent/accesstoken"
 	"github.com/berthhq/berth/ent/agent"
+	"github.com/berthhq/berth/ent/announcement"
 	"github.com/berthhq/berth/ent/auditentry"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatendpoint"
@@ -29,6 +30,8 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticedelivery"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/predicate"
 	"github.com/berthhq/berth/ent/project"
@@ -52,6 +55,7 @@ import (
 	"github.com/berthhq/berth/ent/volume"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/google/uuid"
 )
 
@@ -1290,6 +1294,382 @@ func (i *AgentWhereInput) P() (predicate.Agent, error) {
 		return predicates[0], nil
 	default:
 		return agent.And(predicates...), nil
+	}
+}
+
+// AnnouncementWhereInput represents a where input for filtering Announcement queries.
+type AnnouncementWhereInput struct {
+	Predicates []predicate.Announcement  `json:"-"`
+	Not        *AnnouncementWhereInput   `json:"not,omitempty"`
+	Or         []*AnnouncementWhereInput `json:"or,omitempty"`
+	And        []*AnnouncementWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "text" field predicates.
+	Text             *string  `json:"text,omitempty"`
+	TextNEQ          *string  `json:"textNEQ,omitempty"`
+	TextIn           []string `json:"textIn,omitempty"`
+	TextNotIn        []string `json:"textNotIn,omitempty"`
+	TextGT           *string  `json:"textGT,omitempty"`
+	TextGTE          *string  `json:"textGTE,omitempty"`
+	TextLT           *string  `json:"textLT,omitempty"`
+	TextLTE          *string  `json:"textLTE,omitempty"`
+	TextContains     *string  `json:"textContains,omitempty"`
+	TextHasPrefix    *string  `json:"textHasPrefix,omitempty"`
+	TextHasSuffix    *string  `json:"textHasSuffix,omitempty"`
+	TextEqualFold    *string  `json:"textEqualFold,omitempty"`
+	TextContainsFold *string  `json:"textContainsFold,omitempty"`
+
+	// "severity" field predicates.
+	Severity      *noticekind.Severity  `json:"severity,omitempty"`
+	SeverityNEQ   *noticekind.Severity  `json:"severityNEQ,omitempty"`
+	SeverityIn    []noticekind.Severity `json:"severityIn,omitempty"`
+	SeverityNotIn []noticekind.Severity `json:"severityNotIn,omitempty"`
+
+	// "audience" field predicates.
+	Audience      *announcement.Audience  `json:"audience,omitempty"`
+	AudienceNEQ   *announcement.Audience  `json:"audienceNEQ,omitempty"`
+	AudienceIn    []announcement.Audience `json:"audienceIn,omitempty"`
+	AudienceNotIn []announcement.Audience `json:"audienceNotIn,omitempty"`
+
+	// "scope_id" field predicates.
+	ScopeID       *uuid.UUID  `json:"scopeID,omitempty"`
+	ScopeIDNEQ    *uuid.UUID  `json:"scopeIDNEQ,omitempty"`
+	ScopeIDIn     []uuid.UUID `json:"scopeIDIn,omitempty"`
+	ScopeIDNotIn  []uuid.UUID `json:"scopeIDNotIn,omitempty"`
+	ScopeIDGT     *uuid.UUID  `json:"scopeIDGT,omitempty"`
+	ScopeIDGTE    *uuid.UUID  `json:"scopeIDGTE,omitempty"`
+	ScopeIDLT     *uuid.UUID  `json:"scopeIDLT,omitempty"`
+	ScopeIDLTE    *uuid.UUID  `json:"scopeIDLTE,omitempty"`
+	ScopeIDIsNil  bool        `json:"scopeIDIsNil,omitempty"`
+	ScopeIDNotNil bool        `json:"scopeIDNotNil,omitempty"`
+
+	// "dismissable" field predicates.
+	Dismissable    *bool `json:"dismissable,omitempty"`
+	DismissableNEQ *bool `json:"dismissableNEQ,omitempty"`
+
+	// "starts_at" field predicates.
+	StartsAt      *time.Time  `json:"startsAt,omitempty"`
+	StartsAtNEQ   *time.Time  `json:"startsAtNEQ,omitempty"`
+	StartsAtIn    []time.Time `json:"startsAtIn,omitempty"`
+	StartsAtNotIn []time.Time `json:"startsAtNotIn,omitempty"`
+	StartsAtGT    *time.Time  `json:"startsAtGT,omitempty"`
+	StartsAtGTE   *time.Time  `json:"startsAtGTE,omitempty"`
+	StartsAtLT    *time.Time  `json:"startsAtLT,omitempty"`
+	StartsAtLTE   *time.Time  `json:"startsAtLTE,omitempty"`
+
+	// "ends_at" field predicates.
+	EndsAt       *time.Time  `json:"endsAt,omitempty"`
+	EndsAtNEQ    *time.Time  `json:"endsAtNEQ,omitempty"`
+	EndsAtIn     []time.Time `json:"endsAtIn,omitempty"`
+	EndsAtNotIn  []time.Time `json:"endsAtNotIn,omitempty"`
+	EndsAtGT     *time.Time  `json:"endsAtGT,omitempty"`
+	EndsAtGTE    *time.Time  `json:"endsAtGTE,omitempty"`
+	EndsAtLT     *time.Time  `json:"endsAtLT,omitempty"`
+	EndsAtLTE    *time.Time  `json:"endsAtLTE,omitempty"`
+	EndsAtIsNil  bool        `json:"endsAtIsNil,omitempty"`
+	EndsAtNotNil bool        `json:"endsAtNotNil,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *AnnouncementWhereInput) AddPredicates(predicates ...predicate.Announcement) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the AnnouncementWhereInput filter on the AnnouncementQuery builder.
+func (i *AnnouncementWhereInput) Filter(q *AnnouncementQuery) (*AnnouncementQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyAnnouncementWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyAnnouncementWhereInput is returned in case the AnnouncementWhereInput is empty.
+var ErrEmptyAnnouncementWhereInput = errors.New("ent: empty predicate AnnouncementWhereInput")
+
+// P returns a predicate for filtering announcements.
+// An error is returned if the input is empty or invalid.
+func (i *AnnouncementWhereInput) P() (predicate.Announcement, error) {
+	var predicates []predicate.Announcement
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, announcement.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Announcement, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, announcement.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Announcement, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, announcement.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, announcement.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, announcement.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, announcement.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, announcement.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, announcement.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, announcement.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, announcement.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, announcement.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, announcement.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, announcement.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, announcement.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, announcement.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, announcement.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, announcement.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, announcement.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, announcement.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Text != nil {
+		predicates = append(predicates, announcement.TextEQ(*i.Text))
+	}
+	if i.TextNEQ != nil {
+		predicates = append(predicates, announcement.TextNEQ(*i.TextNEQ))
+	}
+	if len(i.TextIn) > 0 {
+		predicates = append(predicates, announcement.TextIn(i.TextIn...))
+	}
+	if len(i.TextNotIn) > 0 {
+		predicates = append(predicates, announcement.TextNotIn(i.TextNotIn...))
+	}
+	if i.TextGT != nil {
+		predicates = append(predicates, announcement.TextGT(*i.TextGT))
+	}
+	if i.TextGTE != nil {
+		predicates = append(predicates, announcement.TextGTE(*i.TextGTE))
+	}
+	if i.TextLT != nil {
+		predicates = append(predicates, announcement.TextLT(*i.TextLT))
+	}
+	if i.TextLTE != nil {
+		predicates = append(predicates, announcement.TextLTE(*i.TextLTE))
+	}
+	if i.TextContains != nil {
+		predicates = append(predicates, announcement.TextContains(*i.TextContains))
+	}
+	if i.TextHasPrefix != nil {
+		predicates = append(predicates, announcement.TextHasPrefix(*i.TextHasPrefix))
+	}
+	if i.TextHasSuffix != nil {
+		predicates = append(predicates, announcement.TextHasSuffix(*i.TextHasSuffix))
+	}
+	if i.TextEqualFold != nil {
+		predicates = append(predicates, announcement.TextEqualFold(*i.TextEqualFold))
+	}
+	if i.TextContainsFold != nil {
+		predicates = append(predicates, announcement.TextContainsFold(*i.TextContainsFold))
+	}
+	if i.Severity != nil {
+		predicates = append(predicates, announcement.SeverityEQ(*i.Severity))
+	}
+	if i.SeverityNEQ != nil {
+		predicates = append(predicates, announcement.SeverityNEQ(*i.SeverityNEQ))
+	}
+	if len(i.SeverityIn) > 0 {
+		predicates = append(predicates, announcement.SeverityIn(i.SeverityIn...))
+	}
+	if len(i.SeverityNotIn) > 0 {
+		predicates = append(predicates, announcement.SeverityNotIn(i.SeverityNotIn...))
+	}
+	if i.Audience != nil {
+		predicates = append(predicates, announcement.AudienceEQ(*i.Audience))
+	}
+	if i.AudienceNEQ != nil {
+		predicates = append(predicates, announcement.AudienceNEQ(*i.AudienceNEQ))
+	}
+	if len(i.AudienceIn) > 0 {
+		predicates = append(predicates, announcement.AudienceIn(i.AudienceIn...))
+	}
+	if len(i.AudienceNotIn) > 0 {
+		predicates = append(predicates, announcement.AudienceNotIn(i.AudienceNotIn...))
+	}
+	if i.ScopeID != nil {
+		predicates = append(predicates, announcement.ScopeIDEQ(*i.ScopeID))
+	}
+	if i.ScopeIDNEQ != nil {
+		predicates = append(predicates, announcement.ScopeIDNEQ(*i.ScopeIDNEQ))
+	}
+	if len(i.ScopeIDIn) > 0 {
+		predicates = append(predicates, announcement.ScopeIDIn(i.ScopeIDIn...))
+	}
+	if len(i.ScopeIDNotIn) > 0 {
+		predicates = append(predicates, announcement.ScopeIDNotIn(i.ScopeIDNotIn...))
+	}
+	if i.ScopeIDGT != nil {
+		predicates = append(predicates, announcement.ScopeIDGT(*i.ScopeIDGT))
+	}
+	if i.ScopeIDGTE != nil {
+		predicates = append(predicates, announcement.ScopeIDGTE(*i.ScopeIDGTE))
+	}
+	if i.ScopeIDLT != nil {
+		predicates = append(predicates, announcement.ScopeIDLT(*i.ScopeIDLT))
+	}
+	if i.ScopeIDLTE != nil {
+		predicates = append(predicates, announcement.ScopeIDLTE(*i.ScopeIDLTE))
+	}
+	if i.ScopeIDIsNil {
+		predicates = append(predicates, announcement.ScopeIDIsNil())
+	}
+	if i.ScopeIDNotNil {
+		predicates = append(predicates, announcement.ScopeIDNotNil())
+	}
+	if i.Dismissable != nil {
+		predicates = append(predicates, announcement.DismissableEQ(*i.Dismissable))
+	}
+	if i.DismissableNEQ != nil {
+		predicates = append(predicates, announcement.DismissableNEQ(*i.DismissableNEQ))
+	}
+	if i.StartsAt != nil {
+		predicates = append(predicates, announcement.StartsAtEQ(*i.StartsAt))
+	}
+	if i.StartsAtNEQ != nil {
+		predicates = append(predicates, announcement.StartsAtNEQ(*i.StartsAtNEQ))
+	}
+	if len(i.StartsAtIn) > 0 {
+		predicates = append(predicates, announcement.StartsAtIn(i.StartsAtIn...))
+	}
+	if len(i.StartsAtNotIn) > 0 {
+		predicates = append(predicates, announcement.StartsAtNotIn(i.StartsAtNotIn...))
+	}
+	if i.StartsAtGT != nil {
+		predicates = append(predicates, announcement.StartsAtGT(*i.StartsAtGT))
+	}
+	if i.StartsAtGTE != nil {
+		predicates = append(predicates, announcement.StartsAtGTE(*i.StartsAtGTE))
+	}
+	if i.StartsAtLT != nil {
+		predicates = append(predicates, announcement.StartsAtLT(*i.StartsAtLT))
+	}
+	if i.StartsAtLTE != nil {
+		predicates = append(predicates, announcement.StartsAtLTE(*i.StartsAtLTE))
+	}
+	if i.EndsAt != nil {
+		predicates = append(predicates, announcement.EndsAtEQ(*i.EndsAt))
+	}
+	if i.EndsAtNEQ != nil {
+		predicates = append(predicates, announcement.EndsAtNEQ(*i.EndsAtNEQ))
+	}
+	if len(i.EndsAtIn) > 0 {
+		predicates = append(predicates, announcement.EndsAtIn(i.EndsAtIn...))
+	}
+	if len(i.EndsAtNotIn) > 0 {
+		predicates = append(predicates, announcement.EndsAtNotIn(i.EndsAtNotIn...))
+	}
+	if i.EndsAtGT != nil {
+		predicates = append(predicates, announcement.EndsAtGT(*i.EndsAtGT))
+	}
+	if i.EndsAtGTE != nil {
+		predicates = append(predicates, announcement.EndsAtGTE(*i.EndsAtGTE))
+	}
+	if i.EndsAtLT != nil {
+		predicates = append(predicates, announcement.EndsAtLT(*i.EndsAtLT))
+	}
+	if i.EndsAtLTE != nil {
+		predicates = append(predicates, announcement.EndsAtLTE(*i.EndsAtLTE))
+	}
+	if i.EndsAtIsNil {
+		predicates = append(predicates, announcement.EndsAtIsNil())
+	}
+	if i.EndsAtNotNil {
+		predicates = append(predicates, announcement.EndsAtNotNil())
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyAnnouncementWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return announcement.And(predicates...), nil
 	}
 }
 
@@ -12258,6 +12638,746 @@ func (i *MembershipWhereInput) P() (predicate.Membership, error) {
 		return predicates[0], nil
 	default:
 		return membership.And(predicates...), nil
+	}
+}
+
+// NoticeWhereInput represents a where input for filtering Notice queries.
+type NoticeWhereInput struct {
+	Predicates []predicate.Notice  `json:"-"`
+	Not        *NoticeWhereInput   `json:"not,omitempty"`
+	Or         []*NoticeWhereInput `json:"or,omitempty"`
+	And        []*NoticeWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "kind" field predicates.
+	Kind      *noticekind.Kind  `json:"kind,omitempty"`
+	KindNEQ   *noticekind.Kind  `json:"kindNEQ,omitempty"`
+	KindIn    []noticekind.Kind `json:"kindIn,omitempty"`
+	KindNotIn []noticekind.Kind `json:"kindNotIn,omitempty"`
+
+	// "severity" field predicates.
+	Severity      *noticekind.Severity  `json:"severity,omitempty"`
+	SeverityNEQ   *noticekind.Severity  `json:"severityNEQ,omitempty"`
+	SeverityIn    []noticekind.Severity `json:"severityIn,omitempty"`
+	SeverityNotIn []noticekind.Severity `json:"severityNotIn,omitempty"`
+
+	// "count" field predicates.
+	Count      *int  `json:"count,omitempty"`
+	CountNEQ   *int  `json:"countNEQ,omitempty"`
+	CountIn    []int `json:"countIn,omitempty"`
+	CountNotIn []int `json:"countNotIn,omitempty"`
+	CountGT    *int  `json:"countGT,omitempty"`
+	CountGTE   *int  `json:"countGTE,omitempty"`
+	CountLT    *int  `json:"countLT,omitempty"`
+	CountLTE   *int  `json:"countLTE,omitempty"`
+
+	// "browser" field predicates.
+	Browser    *bool `json:"browser,omitempty"`
+	BrowserNEQ *bool `json:"browserNEQ,omitempty"`
+
+	// "read_at" field predicates.
+	ReadAt       *time.Time  `json:"readAt,omitempty"`
+	ReadAtNEQ    *time.Time  `json:"readAtNEQ,omitempty"`
+	ReadAtIn     []time.Time `json:"readAtIn,omitempty"`
+	ReadAtNotIn  []time.Time `json:"readAtNotIn,omitempty"`
+	ReadAtGT     *time.Time  `json:"readAtGT,omitempty"`
+	ReadAtGTE    *time.Time  `json:"readAtGTE,omitempty"`
+	ReadAtLT     *time.Time  `json:"readAtLT,omitempty"`
+	ReadAtLTE    *time.Time  `json:"readAtLTE,omitempty"`
+	ReadAtIsNil  bool        `json:"readAtIsNil,omitempty"`
+	ReadAtNotNil bool        `json:"readAtNotNil,omitempty"`
+
+	// "subject_id" field predicates.
+	SubjectID       *uuid.UUID  `json:"subjectID,omitempty"`
+	SubjectIDNEQ    *uuid.UUID  `json:"subjectIDNEQ,omitempty"`
+	SubjectIDIn     []uuid.UUID `json:"subjectIDIn,omitempty"`
+	SubjectIDNotIn  []uuid.UUID `json:"subjectIDNotIn,omitempty"`
+	SubjectIDGT     *uuid.UUID  `json:"subjectIDGT,omitempty"`
+	SubjectIDGTE    *uuid.UUID  `json:"subjectIDGTE,omitempty"`
+	SubjectIDLT     *uuid.UUID  `json:"subjectIDLT,omitempty"`
+	SubjectIDLTE    *uuid.UUID  `json:"subjectIDLTE,omitempty"`
+	SubjectIDIsNil  bool        `json:"subjectIDIsNil,omitempty"`
+	SubjectIDNotNil bool        `json:"subjectIDNotNil,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *NoticeWhereInput) AddPredicates(predicates ...predicate.Notice) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the NoticeWhereInput filter on the NoticeQuery builder.
+func (i *NoticeWhereInput) Filter(q *NoticeQuery) (*NoticeQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyNoticeWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyNoticeWhereInput is returned in case the NoticeWhereInput is empty.
+var ErrEmptyNoticeWhereInput = errors.New("ent: empty predicate NoticeWhereInput")
+
+// P returns a predicate for filtering notices.
+// An error is returned if the input is empty or invalid.
+func (i *NoticeWhereInput) P() (predicate.Notice, error) {
+	var predicates []predicate.Notice
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, notice.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.Notice, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, notice.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.Notice, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, notice.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, notice.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, notice.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, notice.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, notice.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, notice.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, notice.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, notice.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, notice.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, notice.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, notice.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, notice.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, notice.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, notice.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, notice.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, notice.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, notice.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Kind != nil {
+		predicates = append(predicates, notice.KindEQ(*i.Kind))
+	}
+	if i.KindNEQ != nil {
+		predicates = append(predicates, notice.KindNEQ(*i.KindNEQ))
+	}
+	if len(i.KindIn) > 0 {
+		predicates = append(predicates, notice.KindIn(i.KindIn...))
+	}
+	if len(i.KindNotIn) > 0 {
+		predicates = append(predicates, notice.KindNotIn(i.KindNotIn...))
+	}
+	if i.Severity != nil {
+		predicates = append(predicates, notice.SeverityEQ(*i.Severity))
+	}
+	if i.SeverityNEQ != nil {
+		predicates = append(predicates, notice.SeverityNEQ(*i.SeverityNEQ))
+	}
+	if len(i.SeverityIn) > 0 {
+		predicates = append(predicates, notice.SeverityIn(i.SeverityIn...))
+	}
+	if len(i.SeverityNotIn) > 0 {
+		predicates = append(predicates, notice.SeverityNotIn(i.SeverityNotIn...))
+	}
+	if i.Count != nil {
+		predicates = append(predicates, notice.CountEQ(*i.Count))
+	}
+	if i.CountNEQ != nil {
+		predicates = append(predicates, notice.CountNEQ(*i.CountNEQ))
+	}
+	if len(i.CountIn) > 0 {
+		predicates = append(predicates, notice.CountIn(i.CountIn...))
+	}
+	if len(i.CountNotIn) > 0 {
+		predicates = append(predicates, notice.CountNotIn(i.CountNotIn...))
+	}
+	if i.CountGT != nil {
+		predicates = append(predicates, notice.CountGT(*i.CountGT))
+	}
+	if i.CountGTE != nil {
+		predicates = append(predicates, notice.CountGTE(*i.CountGTE))
+	}
+	if i.CountLT != nil {
+		predicates = append(predicates, notice.CountLT(*i.CountLT))
+	}
+	if i.CountLTE != nil {
+		predicates = append(predicates, notice.CountLTE(*i.CountLTE))
+	}
+	if i.Browser != nil {
+		predicates = append(predicates, notice.BrowserEQ(*i.Browser))
+	}
+	if i.BrowserNEQ != nil {
+		predicates = append(predicates, notice.BrowserNEQ(*i.BrowserNEQ))
+	}
+	if i.ReadAt != nil {
+		predicates = append(predicates, notice.ReadAtEQ(*i.ReadAt))
+	}
+	if i.ReadAtNEQ != nil {
+		predicates = append(predicates, notice.ReadAtNEQ(*i.ReadAtNEQ))
+	}
+	if len(i.ReadAtIn) > 0 {
+		predicates = append(predicates, notice.ReadAtIn(i.ReadAtIn...))
+	}
+	if len(i.ReadAtNotIn) > 0 {
+		predicates = append(predicates, notice.ReadAtNotIn(i.ReadAtNotIn...))
+	}
+	if i.ReadAtGT != nil {
+		predicates = append(predicates, notice.ReadAtGT(*i.ReadAtGT))
+	}
+	if i.ReadAtGTE != nil {
+		predicates = append(predicates, notice.ReadAtGTE(*i.ReadAtGTE))
+	}
+	if i.ReadAtLT != nil {
+		predicates = append(predicates, notice.ReadAtLT(*i.ReadAtLT))
+	}
+	if i.ReadAtLTE != nil {
+		predicates = append(predicates, notice.ReadAtLTE(*i.ReadAtLTE))
+	}
+	if i.ReadAtIsNil {
+		predicates = append(predicates, notice.ReadAtIsNil())
+	}
+	if i.ReadAtNotNil {
+		predicates = append(predicates, notice.ReadAtNotNil())
+	}
+	if i.SubjectID != nil {
+		predicates = append(predicates, notice.SubjectIDEQ(*i.SubjectID))
+	}
+	if i.SubjectIDNEQ != nil {
+		predicates = append(predicates, notice.SubjectIDNEQ(*i.SubjectIDNEQ))
+	}
+	if len(i.SubjectIDIn) > 0 {
+		predicates = append(predicates, notice.SubjectIDIn(i.SubjectIDIn...))
+	}
+	if len(i.SubjectIDNotIn) > 0 {
+		predicates = append(predicates, notice.SubjectIDNotIn(i.SubjectIDNotIn...))
+	}
+	if i.SubjectIDGT != nil {
+		predicates = append(predicates, notice.SubjectIDGT(*i.SubjectIDGT))
+	}
+	if i.SubjectIDGTE != nil {
+		predicates = append(predicates, notice.SubjectIDGTE(*i.SubjectIDGTE))
+	}
+	if i.SubjectIDLT != nil {
+		predicates = append(predicates, notice.SubjectIDLT(*i.SubjectIDLT))
+	}
+	if i.SubjectIDLTE != nil {
+		predicates = append(predicates, notice.SubjectIDLTE(*i.SubjectIDLTE))
+	}
+	if i.SubjectIDIsNil {
+		predicates = append(predicates, notice.SubjectIDIsNil())
+	}
+	if i.SubjectIDNotNil {
+		predicates = append(predicates, notice.SubjectIDNotNil())
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyNoticeWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return notice.And(predicates...), nil
+	}
+}
+
+// NoticeDeliveryWhereInput represents a where input for filtering NoticeDelivery queries.
+type NoticeDeliveryWhereInput struct {
+	Predicates []predicate.NoticeDelivery  `json:"-"`
+	Not        *NoticeDeliveryWhereInput   `json:"not,omitempty"`
+	Or         []*NoticeDeliveryWhereInput `json:"or,omitempty"`
+	And        []*NoticeDeliveryWhereInput `json:"and,omitempty"`
+
+	// "id" field predicates.
+	ID      *uuid.UUID  `json:"id,omitempty"`
+	IDNEQ   *uuid.UUID  `json:"idNEQ,omitempty"`
+	IDIn    []uuid.UUID `json:"idIn,omitempty"`
+	IDNotIn []uuid.UUID `json:"idNotIn,omitempty"`
+	IDGT    *uuid.UUID  `json:"idGT,omitempty"`
+	IDGTE   *uuid.UUID  `json:"idGTE,omitempty"`
+	IDLT    *uuid.UUID  `json:"idLT,omitempty"`
+	IDLTE   *uuid.UUID  `json:"idLTE,omitempty"`
+
+	// "created_at" field predicates.
+	CreatedAt      *time.Time  `json:"createdAt,omitempty"`
+	CreatedAtNEQ   *time.Time  `json:"createdAtNEQ,omitempty"`
+	CreatedAtIn    []time.Time `json:"createdAtIn,omitempty"`
+	CreatedAtNotIn []time.Time `json:"createdAtNotIn,omitempty"`
+	CreatedAtGT    *time.Time  `json:"createdAtGT,omitempty"`
+	CreatedAtGTE   *time.Time  `json:"createdAtGTE,omitempty"`
+	CreatedAtLT    *time.Time  `json:"createdAtLT,omitempty"`
+	CreatedAtLTE   *time.Time  `json:"createdAtLTE,omitempty"`
+
+	// "type" field predicates.
+	Type      *noticekind.Route  `json:"type,omitempty"`
+	TypeNEQ   *noticekind.Route  `json:"typeNEQ,omitempty"`
+	TypeIn    []noticekind.Route `json:"typeIn,omitempty"`
+	TypeNotIn []noticekind.Route `json:"typeNotIn,omitempty"`
+
+	// "kind" field predicates.
+	Kind      *noticekind.Kind  `json:"kind,omitempty"`
+	KindNEQ   *noticekind.Kind  `json:"kindNEQ,omitempty"`
+	KindIn    []noticekind.Kind `json:"kindIn,omitempty"`
+	KindNotIn []noticekind.Kind `json:"kindNotIn,omitempty"`
+
+	// "status" field predicates.
+	Status      *noticedelivery.Status  `json:"status,omitempty"`
+	StatusNEQ   *noticedelivery.Status  `json:"statusNEQ,omitempty"`
+	StatusIn    []noticedelivery.Status `json:"statusIn,omitempty"`
+	StatusNotIn []noticedelivery.Status `json:"statusNotIn,omitempty"`
+
+	// "attempts" field predicates.
+	Attempts      *int  `json:"attempts,omitempty"`
+	AttemptsNEQ   *int  `json:"attemptsNEQ,omitempty"`
+	AttemptsIn    []int `json:"attemptsIn,omitempty"`
+	AttemptsNotIn []int `json:"attemptsNotIn,omitempty"`
+	AttemptsGT    *int  `json:"attemptsGT,omitempty"`
+	AttemptsGTE   *int  `json:"attemptsGTE,omitempty"`
+	AttemptsLT    *int  `json:"attemptsLT,omitempty"`
+	AttemptsLTE   *int  `json:"attemptsLTE,omitempty"`
+
+	// "message" field predicates.
+	Message             *string  `json:"message,omitempty"`
+	MessageNEQ          *string  `json:"messageNEQ,omitempty"`
+	MessageIn           []string `json:"messageIn,omitempty"`
+	MessageNotIn        []string `json:"messageNotIn,omitempty"`
+	MessageGT           *string  `json:"messageGT,omitempty"`
+	MessageGTE          *string  `json:"messageGTE,omitempty"`
+	MessageLT           *string  `json:"messageLT,omitempty"`
+	MessageLTE          *string  `json:"messageLTE,omitempty"`
+	MessageContains     *string  `json:"messageContains,omitempty"`
+	MessageHasPrefix    *string  `json:"messageHasPrefix,omitempty"`
+	MessageHasSuffix    *string  `json:"messageHasSuffix,omitempty"`
+	MessageEqualFold    *string  `json:"messageEqualFold,omitempty"`
+	MessageContainsFold *string  `json:"messageContainsFold,omitempty"`
+
+	// "sent_at" field predicates.
+	SentAt       *time.Time  `json:"sentAt,omitempty"`
+	SentAtNEQ    *time.Time  `json:"sentAtNEQ,omitempty"`
+	SentAtIn     []time.Time `json:"sentAtIn,omitempty"`
+	SentAtNotIn  []time.Time `json:"sentAtNotIn,omitempty"`
+	SentAtGT     *time.Time  `json:"sentAtGT,omitempty"`
+	SentAtGTE    *time.Time  `json:"sentAtGTE,omitempty"`
+	SentAtLT     *time.Time  `json:"sentAtLT,omitempty"`
+	SentAtLTE    *time.Time  `json:"sentAtLTE,omitempty"`
+	SentAtIsNil  bool        `json:"sentAtIsNil,omitempty"`
+	SentAtNotNil bool        `json:"sentAtNotNil,omitempty"`
+
+	// "notice_id" field predicates.
+	NoticeID      *uuid.UUID  `json:"noticeID,omitempty"`
+	NoticeIDNEQ   *uuid.UUID  `json:"noticeIDNEQ,omitempty"`
+	NoticeIDIn    []uuid.UUID `json:"noticeIDIn,omitempty"`
+	NoticeIDNotIn []uuid.UUID `json:"noticeIDNotIn,omitempty"`
+	NoticeIDGT    *uuid.UUID  `json:"noticeIDGT,omitempty"`
+	NoticeIDGTE   *uuid.UUID  `json:"noticeIDGTE,omitempty"`
+	NoticeIDLT    *uuid.UUID  `json:"noticeIDLT,omitempty"`
+	NoticeIDLTE   *uuid.UUID  `json:"noticeIDLTE,omitempty"`
+
+	// "channel_id" field predicates.
+	ChannelID       *uuid.UUID  `json:"channelID,omitempty"`
+	ChannelIDNEQ    *uuid.UUID  `json:"channelIDNEQ,omitempty"`
+	ChannelIDIn     []uuid.UUID `json:"channelIDIn,omitempty"`
+	ChannelIDNotIn  []uuid.UUID `json:"channelIDNotIn,omitempty"`
+	ChannelIDGT     *uuid.UUID  `json:"channelIDGT,omitempty"`
+	ChannelIDGTE    *uuid.UUID  `json:"channelIDGTE,omitempty"`
+	ChannelIDLT     *uuid.UUID  `json:"channelIDLT,omitempty"`
+	ChannelIDLTE    *uuid.UUID  `json:"channelIDLTE,omitempty"`
+	ChannelIDIsNil  bool        `json:"channelIDIsNil,omitempty"`
+	ChannelIDNotNil bool        `json:"channelIDNotNil,omitempty"`
+}
+
+// AddPredicates adds custom predicates to the where input to be used during the filtering phase.
+func (i *NoticeDeliveryWhereInput) AddPredicates(predicates ...predicate.NoticeDelivery) {
+	i.Predicates = append(i.Predicates, predicates...)
+}
+
+// Filter applies the NoticeDeliveryWhereInput filter on the NoticeDeliveryQuery builder.
+func (i *NoticeDeliveryWhereInput) Filter(q *NoticeDeliveryQuery) (*NoticeDeliveryQuery, error) {
+	if i == nil {
+		return q, nil
+	}
+	p, err := i.P()
+	if err != nil {
+		if err == ErrEmptyNoticeDeliveryWhereInput {
+			return q, nil
+		}
+		return nil, err
+	}
+	return q.Where(p), nil
+}
+
+// ErrEmptyNoticeDeliveryWhereInput is returned in case the NoticeDeliveryWhereInput is empty.
+var ErrEmptyNoticeDeliveryWhereInput = errors.New("ent: empty predicate NoticeDeliveryWhereInput")
+
+// P returns a predicate for filtering noticedeliveries.
+// An error is returned if the input is empty or invalid.
+func (i *NoticeDeliveryWhereInput) P() (predicate.NoticeDelivery, error) {
+	var predicates []predicate.NoticeDelivery
+	if i.Not != nil {
+		p, err := i.Not.P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'not'", err)
+		}
+		predicates = append(predicates, noticedelivery.Not(p))
+	}
+	switch n := len(i.Or); {
+	case n == 1:
+		p, err := i.Or[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'or'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		or := make([]predicate.NoticeDelivery, 0, n)
+		for _, w := range i.Or {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'or'", err)
+			}
+			or = append(or, p)
+		}
+		predicates = append(predicates, noticedelivery.Or(or...))
+	}
+	switch n := len(i.And); {
+	case n == 1:
+		p, err := i.And[0].P()
+		if err != nil {
+			return nil, fmt.Errorf("%w: field 'and'", err)
+		}
+		predicates = append(predicates, p)
+	case n > 1:
+		and := make([]predicate.NoticeDelivery, 0, n)
+		for _, w := range i.And {
+			p, err := w.P()
+			if err != nil {
+				return nil, fmt.Errorf("%w: field 'and'", err)
+			}
+			and = append(and, p)
+		}
+		predicates = append(predicates, noticedelivery.And(and...))
+	}
+	predicates = append(predicates, i.Predicates...)
+	if i.ID != nil {
+		predicates = append(predicates, noticedelivery.IDEQ(*i.ID))
+	}
+	if i.IDNEQ != nil {
+		predicates = append(predicates, noticedelivery.IDNEQ(*i.IDNEQ))
+	}
+	if len(i.IDIn) > 0 {
+		predicates = append(predicates, noticedelivery.IDIn(i.IDIn...))
+	}
+	if len(i.IDNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.IDNotIn(i.IDNotIn...))
+	}
+	if i.IDGT != nil {
+		predicates = append(predicates, noticedelivery.IDGT(*i.IDGT))
+	}
+	if i.IDGTE != nil {
+		predicates = append(predicates, noticedelivery.IDGTE(*i.IDGTE))
+	}
+	if i.IDLT != nil {
+		predicates = append(predicates, noticedelivery.IDLT(*i.IDLT))
+	}
+	if i.IDLTE != nil {
+		predicates = append(predicates, noticedelivery.IDLTE(*i.IDLTE))
+	}
+	if i.CreatedAt != nil {
+		predicates = append(predicates, noticedelivery.CreatedAtEQ(*i.CreatedAt))
+	}
+	if i.CreatedAtNEQ != nil {
+		predicates = append(predicates, noticedelivery.CreatedAtNEQ(*i.CreatedAtNEQ))
+	}
+	if len(i.CreatedAtIn) > 0 {
+		predicates = append(predicates, noticedelivery.CreatedAtIn(i.CreatedAtIn...))
+	}
+	if len(i.CreatedAtNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.CreatedAtNotIn(i.CreatedAtNotIn...))
+	}
+	if i.CreatedAtGT != nil {
+		predicates = append(predicates, noticedelivery.CreatedAtGT(*i.CreatedAtGT))
+	}
+	if i.CreatedAtGTE != nil {
+		predicates = append(predicates, noticedelivery.CreatedAtGTE(*i.CreatedAtGTE))
+	}
+	if i.CreatedAtLT != nil {
+		predicates = append(predicates, noticedelivery.CreatedAtLT(*i.CreatedAtLT))
+	}
+	if i.CreatedAtLTE != nil {
+		predicates = append(predicates, noticedelivery.CreatedAtLTE(*i.CreatedAtLTE))
+	}
+	if i.Type != nil {
+		predicates = append(predicates, noticedelivery.TypeEQ(*i.Type))
+	}
+	if i.TypeNEQ != nil {
+		predicates = append(predicates, noticedelivery.TypeNEQ(*i.TypeNEQ))
+	}
+	if len(i.TypeIn) > 0 {
+		predicates = append(predicates, noticedelivery.TypeIn(i.TypeIn...))
+	}
+	if len(i.TypeNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.TypeNotIn(i.TypeNotIn...))
+	}
+	if i.Kind != nil {
+		predicates = append(predicates, noticedelivery.KindEQ(*i.Kind))
+	}
+	if i.KindNEQ != nil {
+		predicates = append(predicates, noticedelivery.KindNEQ(*i.KindNEQ))
+	}
+	if len(i.KindIn) > 0 {
+		predicates = append(predicates, noticedelivery.KindIn(i.KindIn...))
+	}
+	if len(i.KindNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.KindNotIn(i.KindNotIn...))
+	}
+	if i.Status != nil {
+		predicates = append(predicates, noticedelivery.StatusEQ(*i.Status))
+	}
+	if i.StatusNEQ != nil {
+		predicates = append(predicates, noticedelivery.StatusNEQ(*i.StatusNEQ))
+	}
+	if len(i.StatusIn) > 0 {
+		predicates = append(predicates, noticedelivery.StatusIn(i.StatusIn...))
+	}
+	if len(i.StatusNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.StatusNotIn(i.StatusNotIn...))
+	}
+	if i.Attempts != nil {
+		predicates = append(predicates, noticedelivery.AttemptsEQ(*i.Attempts))
+	}
+	if i.AttemptsNEQ != nil {
+		predicates = append(predicates, noticedelivery.AttemptsNEQ(*i.AttemptsNEQ))
+	}
+	if len(i.AttemptsIn) > 0 {
+		predicates = append(predicates, noticedelivery.AttemptsIn(i.AttemptsIn...))
+	}
+	if len(i.AttemptsNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.AttemptsNotIn(i.AttemptsNotIn...))
+	}
+	if i.AttemptsGT != nil {
+		predicates = append(predicates, noticedelivery.AttemptsGT(*i.AttemptsGT))
+	}
+	if i.AttemptsGTE != nil {
+		predicates = append(predicates, noticedelivery.AttemptsGTE(*i.AttemptsGTE))
+	}
+	if i.AttemptsLT != nil {
+		predicates = append(predicates, noticedelivery.AttemptsLT(*i.AttemptsLT))
+	}
+	if i.AttemptsLTE != nil {
+		predicates = append(predicates, noticedelivery.AttemptsLTE(*i.AttemptsLTE))
+	}
+	if i.Message != nil {
+		predicates = append(predicates, noticedelivery.MessageEQ(*i.Message))
+	}
+	if i.MessageNEQ != nil {
+		predicates = append(predicates, noticedelivery.MessageNEQ(*i.MessageNEQ))
+	}
+	if len(i.MessageIn) > 0 {
+		predicates = append(predicates, noticedelivery.MessageIn(i.MessageIn...))
+	}
+	if len(i.MessageNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.MessageNotIn(i.MessageNotIn...))
+	}
+	if i.MessageGT != nil {
+		predicates = append(predicates, noticedelivery.MessageGT(*i.MessageGT))
+	}
+	if i.MessageGTE != nil {
+		predicates = append(predicates, noticedelivery.MessageGTE(*i.MessageGTE))
+	}
+	if i.MessageLT != nil {
+		predicates = append(predicates, noticedelivery.MessageLT(*i.MessageLT))
+	}
+	if i.MessageLTE != nil {
+		predicates = append(predicates, noticedelivery.MessageLTE(*i.MessageLTE))
+	}
+	if i.MessageContains != nil {
+		predicates = append(predicates, noticedelivery.MessageContains(*i.MessageContains))
+	}
+	if i.MessageHasPrefix != nil {
+		predicates = append(predicates, noticedelivery.MessageHasPrefix(*i.MessageHasPrefix))
+	}
+	if i.MessageHasSuffix != nil {
+		predicates = append(predicates, noticedelivery.MessageHasSuffix(*i.MessageHasSuffix))
+	}
+	if i.MessageEqualFold != nil {
+		predicates = append(predicates, noticedelivery.MessageEqualFold(*i.MessageEqualFold))
+	}
+	if i.MessageContainsFold != nil {
+		predicates = append(predicates, noticedelivery.MessageContainsFold(*i.MessageContainsFold))
+	}
+	if i.SentAt != nil {
+		predicates = append(predicates, noticedelivery.SentAtEQ(*i.SentAt))
+	}
+	if i.SentAtNEQ != nil {
+		predicates = append(predicates, noticedelivery.SentAtNEQ(*i.SentAtNEQ))
+	}
+	if len(i.SentAtIn) > 0 {
+		predicates = append(predicates, noticedelivery.SentAtIn(i.SentAtIn...))
+	}
+	if len(i.SentAtNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.SentAtNotIn(i.SentAtNotIn...))
+	}
+	if i.SentAtGT != nil {
+		predicates = append(predicates, noticedelivery.SentAtGT(*i.SentAtGT))
+	}
+	if i.SentAtGTE != nil {
+		predicates = append(predicates, noticedelivery.SentAtGTE(*i.SentAtGTE))
+	}
+	if i.SentAtLT != nil {
+		predicates = append(predicates, noticedelivery.SentAtLT(*i.SentAtLT))
+	}
+	if i.SentAtLTE != nil {
+		predicates = append(predicates, noticedelivery.SentAtLTE(*i.SentAtLTE))
+	}
+	if i.SentAtIsNil {
+		predicates = append(predicates, noticedelivery.SentAtIsNil())
+	}
+	if i.SentAtNotNil {
+		predicates = append(predicates, noticedelivery.SentAtNotNil())
+	}
+	if i.NoticeID != nil {
+		predicates = append(predicates, noticedelivery.NoticeIDEQ(*i.NoticeID))
+	}
+	if i.NoticeIDNEQ != nil {
+		predicates = append(predicates, noticedelivery.NoticeIDNEQ(*i.NoticeIDNEQ))
+	}
+	if len(i.NoticeIDIn) > 0 {
+		predicates = append(predicates, noticedelivery.NoticeIDIn(i.NoticeIDIn...))
+	}
+	if len(i.NoticeIDNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.NoticeIDNotIn(i.NoticeIDNotIn...))
+	}
+	if i.NoticeIDGT != nil {
+		predicates = append(predicates, noticedelivery.NoticeIDGT(*i.NoticeIDGT))
+	}
+	if i.NoticeIDGTE != nil {
+		predicates = append(predicates, noticedelivery.NoticeIDGTE(*i.NoticeIDGTE))
+	}
+	if i.NoticeIDLT != nil {
+		predicates = append(predicates, noticedelivery.NoticeIDLT(*i.NoticeIDLT))
+	}
+	if i.NoticeIDLTE != nil {
+		predicates = append(predicates, noticedelivery.NoticeIDLTE(*i.NoticeIDLTE))
+	}
+	if i.ChannelID != nil {
+		predicates = append(predicates, noticedelivery.ChannelIDEQ(*i.ChannelID))
+	}
+	if i.ChannelIDNEQ != nil {
+		predicates = append(predicates, noticedelivery.ChannelIDNEQ(*i.ChannelIDNEQ))
+	}
+	if len(i.ChannelIDIn) > 0 {
+		predicates = append(predicates, noticedelivery.ChannelIDIn(i.ChannelIDIn...))
+	}
+	if len(i.ChannelIDNotIn) > 0 {
+		predicates = append(predicates, noticedelivery.ChannelIDNotIn(i.ChannelIDNotIn...))
+	}
+	if i.ChannelIDGT != nil {
+		predicates = append(predicates, noticedelivery.ChannelIDGT(*i.ChannelIDGT))
+	}
+	if i.ChannelIDGTE != nil {
+		predicates = append(predicates, noticedelivery.ChannelIDGTE(*i.ChannelIDGTE))
+	}
+	if i.ChannelIDLT != nil {
+		predicates = append(predicates, noticedelivery.ChannelIDLT(*i.ChannelIDLT))
+	}
+	if i.ChannelIDLTE != nil {
+		predicates = append(predicates, noticedelivery.ChannelIDLTE(*i.ChannelIDLTE))
+	}
+	if i.ChannelIDIsNil {
+		predicates = append(predicates, noticedelivery.ChannelIDIsNil())
+	}
+	if i.ChannelIDNotNil {
+		predicates = append(predicates, noticedelivery.ChannelIDNotNil())
+	}
+
+	switch len(predicates) {
+	case 0:
+		return nil, ErrEmptyNoticeDeliveryWhereInput
+	case 1:
+		return predicates[0], nil
+	default:
+		return noticedelivery.And(predicates...), nil
 	}
 }
 

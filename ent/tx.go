@@ -22,6 +22,10 @@ type Tx struct {
 	AgentSighting *AgentSightingClient
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
+	// Announcement is the client for interacting with the Announcement builders.
+	Announcement *AnnouncementClient
+	// AnnouncementDismissal is the client for interacting with the AnnouncementDismissal builders.
+	AnnouncementDismissal *AnnouncementDismissalClient
 	// AppPort is the client for interacting with the AppPort builders.
 	AppPort *AppPortClient
 	// AppShare is the client for interacting with the AppShare builders.
@@ -96,6 +100,18 @@ type Tx struct {
 	LoginSession *LoginSessionClient
 	// Membership is the client for interacting with the Membership builders.
 	Membership *MembershipClient
+	// Notice is the client for interacting with the Notice builders.
+	Notice *NoticeClient
+	// NoticeChannel is the client for interacting with the NoticeChannel builders.
+	NoticeChannel *NoticeChannelClient
+	// NoticeCursor is the client for interacting with the NoticeCursor builders.
+	NoticeCursor *NoticeCursorClient
+	// NoticeDelivery is the client for interacting with the NoticeDelivery builders.
+	NoticeDelivery *NoticeDeliveryClient
+	// NoticeMark is the client for interacting with the NoticeMark builders.
+	NoticeMark *NoticeMarkClient
+	// NoticeSetting is the client for interacting with the NoticeSetting builders.
+	NoticeSetting *NoticeSettingClient
 	// ObjectStorage is the client for interacting with the ObjectStorage builders.
 	ObjectStorage *ObjectStorageClient
 	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
@@ -303,6 +319,8 @@ func (tx *Tx) init() {
 	tx.Agent = NewAgentClient(tx.config)
 	tx.AgentSighting = NewAgentSightingClient(tx.config)
 	tx.Allocation = NewAllocationClient(tx.config)
+	tx.Announcement = NewAnnouncementClient(tx.config)
+	tx.AnnouncementDismissal = NewAnnouncementDismissalClient(tx.config)
 	tx.AppPort = NewAppPortClient(tx.config)
 	tx.AppShare = NewAppShareClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
@@ -340,6 +358,12 @@ func (tx *Tx) init() {
 	tx.LoginAttempt = NewLoginAttemptClient(tx.config)
 	tx.LoginSession = NewLoginSessionClient(tx.config)
 	tx.Membership = NewMembershipClient(tx.config)
+	tx.Notice = NewNoticeClient(tx.config)
+	tx.NoticeChannel = NewNoticeChannelClient(tx.config)
+	tx.NoticeCursor = NewNoticeCursorClient(tx.config)
+	tx.NoticeDelivery = NewNoticeDeliveryClient(tx.config)
+	tx.NoticeMark = NewNoticeMarkClient(tx.config)
+	tx.NoticeSetting = NewNoticeSettingClient(tx.config)
 	tx.ObjectStorage = NewObjectStorageClient(tx.config)
 	tx.PolicyAttachment = NewPolicyAttachmentClient(tx.config)
 	tx.Project = NewProjectClient(tx.config)

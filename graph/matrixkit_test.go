@@ -314,6 +314,12 @@ func (x *table) work(k kit, name string, u *ent.User, p *ent.Project, d *ent.Dom
 		c.ChatAnswer.Create().SetChatID(chat).SetTurnID(turn).SetOwnerID(u.ID).SetPlace(1).SetAsked(conversation.Asked{}).ExecX(ctx) // waits
 		c.ChatVote.Create().SetChatID(chat).SetTurnID(turn).SetDomainID(d.ID).SetAnswers([]uuid.UUID{k["ChatAnswer"+which]}).SetBlind(false).ExecX(ctx)
 	}
+	k["Notice"] = c.Notice.Create().SetKind("session_failed").SetSeverity("error").SetParameters(map[string]string{"name": name}).SetSubjectID(s.ID).SetUserID(u.ID).SaveX(ctx).ID
+	channel := c.NoticeChannel.Create().SetType("webhook").SetName(name).SetHost("example.org").SetAddressSealed([]byte("x")).SetUserID(u.ID).SaveX(ctx)
+	k["NoticeChannel"] = channel.ID
+	k["NoticeDelivery"] = c.NoticeDelivery.Create().SetType("webhook").SetKind("session_failed").SetStatus("dead").SetDueAt(time.Now()).SetExpiresAt(time.Now()).
+		SetNoticeID(k["Notice"]).SetChannelID(channel.ID).SetUserID(u.ID).SaveX(ctx).ID
+	k["Announcement"] = c.Announcement.Create().SetText(name).SetAudience("project").SetScopeID(p.ID).SaveX(ctx).ID
 	k["DeploymentKey"] = c.DeploymentKey.Create().SetName(name).SetPrefix("x").SetHash(hash()).SetDomainID(d.ID).SetUser(u).SetDeploymentID(k["Deployment"]).SaveX(ctx).ID
 	k["Session+restart"] = c.Session.Create().SetName(name + "-again").SetType("batch").SetStatus(lifecycle.Terminated).SetTerminatedAt(time.Now()).SetSlots(resource.Slots{}).
 		SetDomainID(d.ID).SetProject(p).SetOwner(u).SetResourceGroupID(k["ResourceGroup"]).SetImageID(k["Image"]).SetRestartOf(s).SaveX(ctx).ID

@@ -124,6 +124,22 @@ var matrix = map[string]cell{
 	"importChat": func(*fixture) vars {
 		return vars{"document": `{"format": "berth.chat/1", "title": "", "columns": [{"number": 0}], "turns": []}`}
 	},
+	"markNoticesRead":   func(f *fixture) vars { return vars{"ids": []uuid.UUID{f.notice()}} },
+	"setNoticeSettings": func(*fixture) vars { return vars{"kinds": []vars{{"kind": "QUOTA", "routes": []string{"PAGE"}}}} },
+	"createNoticeChannel": func(f *fixture) vars {
+		return vars{"type": "WEBHOOK", "name": f.name(), "url": "https://example.org/hook"}
+	},
+	"createNoticeChannel of the cluster": func(f *fixture) vars {
+		return vars{"type": "WEBHOOK", "name": f.name(), "url": "https://example.org/hook", "cluster": true}
+	},
+	"updateNoticeChannel":  func(f *fixture) vars { return vars{"id": f.channel(), "enabled": false} },
+	"deleteNoticeChannel":  func(f *fixture) vars { return vars{"id": f.channel()} },
+	"testNoticeChannel":    func(f *fixture) vars { return vars{"id": f.channel()} },
+	"resendNoticeDelivery": func(f *fixture) vars { return vars{"id": f.delivery()} },
+	"createAnnouncement":   func(*fixture) vars { return vars{"text": "hello", "audience": "ADMINS"} },
+	"updateAnnouncement":   func(f *fixture) vars { return vars{"id": f.announcement(), "text": "again"} },
+	"deleteAnnouncement":   func(f *fixture) vars { return vars{"id": f.announcement()} },
+	"dismissAnnouncement":  func(f *fixture) vars { return vars{"id": f.announcement()} },
 	"createChatEndpoint": func(f *fixture) vars {
 		return vars{"name": f.name(), "url": "https://api.example.org/v1", "models": []string{"m"}}
 	},
@@ -470,6 +486,27 @@ func (f *fixture) deployment() uuid.UUID {
 			SetEngine([]byte(`{"Port":8000}`)).SetImage("i:1").ExecX(ctx)
 	}
 	return id
+}
+
+// notice returns a notice of the owner.
+func (f *fixture) notice() uuid.UUID {
+	return f.Client.Notice.Create().SetKind("session_failed").SetSeverity("error").SetUserID(f.owner.ID).SaveX(f.System(f.t)).ID
+}
+
+// channel returns a channel of the owner, whose address cannot be decrypted, so that a test contacts nothing.
+func (f *fixture) channel() uuid.UUID {
+	return f.Client.NoticeChannel.Create().SetType("webhook").SetName(f.name()).SetHost("example.org").SetAddressSealed([]byte("x")).SetUserID(f.owner.ID).SaveX(f.System(f.t)).ID
+}
+
+// delivery returns a dead letter of the owner.
+func (f *fixture) delivery() uuid.UUID {
+	return f.Client.NoticeDelivery.Create().SetType("webhook").SetKind("session_failed").SetStatus("dead").SetDueAt(time.Now()).SetExpiresAt(time.Now()).
+		SetNoticeID(f.notice()).SetChannelID(f.channel()).SetUserID(f.owner.ID).SaveX(f.System(f.t)).ID
+}
+
+// announcement returns an announcement to the members of the fixture's project.
+func (f *fixture) announcement() uuid.UUID {
+	return f.Client.Announcement.Create().SetText("hello").SetAudience("project").SetScopeID(f.project.ID).SaveX(f.System(f.t)).ID
 }
 
 // endpoint returns an endpoint of chats for all domains.

@@ -41,6 +41,9 @@ func (x *table) subscriptions() {
 		if f.Name[0] == '_' {
 			continue
 		}
+		if f.Name == "noticeAdded" { // without an argument: TestNoticesArePersonal
+			continue
+		}
 		how, ok := followed[f.Name]
 		if !ok {
 			x.t.Errorf("%s has no row in the access matrix", f.Name)

@@ -29,6 +29,7 @@ var tables = map[id.Kind]string{
 	id.Task: "tasks", id.ImageBuild: "image_builds", id.QuotaScope: "quota_scopes", id.PolicyAttachment: "policy_attachments", id.Vfolder: "vfolders", id.VfolderShare: "vfolder_shares", id.ObjectStorage: "object_storages", id.SessionMount: "session_mounts", id.SessionGroup: "session_groups", id.SessionArray: "session_arrays", id.SessionTemplate: "session_templates", id.SessionDependency: "session_dependencies",
 	id.Deployment: "deployments", id.DeploymentRevision: "deployment_revisions", id.DeploymentReplica: "deployment_replicas", id.DeploymentEvent: "deployment_events", id.DeploymentKey: "deployment_keys", id.PromptRecord: "prompt_records",
 	id.Chat: "chats", id.ChatTurn: "chat_turns", id.ChatAnswer: "chat_answers", id.ChatEndpoint: "chat_endpoints",
+	id.Notice: "notices", id.NoticeChannel: "notice_channels", id.NoticeDelivery: "notice_deliveries", id.Announcement: "announcements",
 	id.Role: "roles", id.RoleGrant: "role_grants", id.GroupGrant: "group_grants", id.ResourcePreset: "resource_presets",
 	id.Invitation: "invitations", id.IdentityProvider: "identity_providers",
 	id.IdleChecker: "idle_checkers", id.IdleBinding: "idle_bindings",

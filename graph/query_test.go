@@ -491,6 +491,9 @@ func TestSubscriptionsToOthers(t *testing.T) {
 		if f.Name[0] == '_' {
 			continue
 		}
+		if len(f.Arguments) == 0 { // noticeAdded: TestNoticesArePersonal
+			continue
+		}
 		one, ok := ids[f.Name]
 		if !ok {
 			t.Errorf("%s is not tried", f.Name)

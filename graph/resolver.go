@@ -31,6 +31,8 @@ import (
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/notice"
+	"github.com/berthhq/berth/manager/notice/announcement"
 	"github.com/berthhq/berth/manager/objectstorage"
 	"github.com/berthhq/berth/manager/occupancy"
 	"github.com/berthhq/berth/manager/oidc"
@@ -83,6 +85,8 @@ type Resolver struct {
 	Deployments    *deployment.Service
 	DeploymentKeys *key.Service
 	Chats          *chat.Service
+	Notices        *notice.Service
+	Announcements  *announcement.Service
 	Leadership     *leader.Service
 	Recovery       *recovery.Service
 	Diagnosis      *diagnosis.Service

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berthhq/berth/graph/server"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/notice/mail"
 	"github.com/berthhq/berth/manager/remotewrite"
 )
 
@@ -48,6 +49,11 @@ type Config struct {
 	// ObjectStorages are hosts and networks that users may name as object storages in addition
 	// to public Internet addresses.
 	ObjectStorages []string
+	// NoticeNetworks are hosts and networks that channels of notices can reach in addition to public
+	// Internet addresses.
+	NoticeNetworks []string
+	// Mail is the server that notices are mailed with; without a host, there is no mail.
+	Mail mail.Config
 	// QueryTimeout limits a GraphQL query; 0 = DefaultQueryTimeout.
 	QueryTimeout time.Duration
 	// BatchWait is the time for which a GraphQL query collects the keys that it reads with one

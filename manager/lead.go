@@ -58,6 +58,7 @@ func (m *Manager) drive(ctx context.Context, g *errgroup.Group, epoch int64, rec
 		m.builds.Lead,
 		m.deployments.Lead,
 		m.chats.Lead,
+		m.notices.Lead,
 		m.series.Lead,
 		m.remoteWrite.Lead,
 		m.starts.Lead,

@@ -54,6 +54,8 @@ import (
 	"github.com/berthhq/berth/manager/idle"
 	"github.com/berthhq/berth/manager/image"
 	"github.com/berthhq/berth/manager/leader"
+	"github.com/berthhq/berth/manager/notice"
+	"github.com/berthhq/berth/manager/notice/announcement"
 	"github.com/berthhq/berth/manager/objectstorage"
 	"github.com/berthhq/berth/manager/oidc"
 	"github.com/berthhq/berth/manager/overlay"
@@ -119,6 +121,7 @@ type Manager struct {
 	builds      *build.Service
 	deployments *deployment.Service
 	chats       *chat.Service
+	notices     *notice.Service
 	apps        *app.Service
 	templates   *template.Service
 	graph       *graph.Resolver
@@ -199,6 +202,9 @@ func (m *Manager) wire() error {
 		Client: m.client, Keys: m.keys, Folders: m.folders, Tasks: m.tasks, Egress: reach, Logger: m.log,
 	})
 	m.wirePeople(hasher)
+	if err := m.wireNotices(); err != nil {
+		return err
+	}
 	m.wireHub()
 	m.graph = m.resolver()
 	m.measure()
@@ -269,7 +275,7 @@ func (m *Manager) wireHub() {
 func (m *Manager) resolver() *graph.Resolver {
 	return &graph.Resolver{
 		Client: m.client, Bus: m.bus, Agents: m.core.Agents, Occupancy: m.core.Occupancy, Audit: m.audit, Auth: m.auth, Identity: m.identity,
-		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Deployments: m.deployments, DeploymentKeys: key.New(key.Config{Client: m.client, Bus: m.bus}), Chats: m.chats, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies, Prices: price.New(m.client), Budgets: m.budgets,
+		Tasks: m.tasks, Images: m.core.Images, Commits: m.commits, Builds: m.builds, Deployments: m.deployments, DeploymentKeys: key.New(key.Config{Client: m.client, Bus: m.bus}), Chats: m.chats, Notices: m.notices, Announcements: &announcement.Service{Client: m.client}, Prepulls: m.prepulls, Providers: m.providers, SignUps: m.signups, Policies: m.policies, Prices: price.New(m.client), Budgets: m.budgets,
 		Groups: group.New(group.Config{Client: m.client, Bus: m.bus}), Roles: role.New(role.Config{Client: m.client, Open: m.auth}),
 		Sessions: m.core.Sessions, Stats: m.stats, Series: m.series, Folders: m.folders, ObjectStores: m.objects,
 		Presets: preset.New(preset.Config{Client: m.client, Scheduler: m.core.Scheduler}),

@@ -22,6 +22,7 @@ import (
 	"github.com/berthhq/berth/cmd/berth/deploy"
 	"github.com/berthhq/berth/cmd/berth/folder"
 	"github.com/berthhq/berth/cmd/berth/image"
+	"github.com/berthhq/berth/cmd/berth/notices"
 	"github.com/berthhq/berth/cmd/berth/objectstorage"
 	"github.com/berthhq/berth/cmd/berth/open"
 	"github.com/berthhq/berth/cmd/berth/preset"
@@ -85,6 +86,7 @@ func commands(a *cli.App) []*cobra.Command {
 		account.LoginsCommand(a),
 		account.TOTPCommand(a),
 		audit.ActivityCommand(a),
+		notices.Command(a),
 		usage.LimitsCommand(a),
 		usage.Command(a),
 		statistics.Command(a),

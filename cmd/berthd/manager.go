@@ -108,6 +108,7 @@ func managerCommand() *cobra.Command {
 	pathFlag(cmd, &imageKey, "image-registry-key", "", "file with the key that signs tokens for writing to --image-registry")
 	f.StringVar(&cfg.OverlayRange, "overlay-range", "", "addresses for sessions over several agents, the same for all replicas (default 10.214.0.0/16)")
 	f.StringSliceVar(&cfg.ObjectStorages, "object-storage-network", nil, "internal hosts and networks that users can name as object storages")
+	noticeFlags(cmd, &cfg.NoticeNetworks, &cfg.Mail)
 	f.Float64Var(&cfg.MassLossShare, "mass-loss-share", 0.5, "fraction of a resource group's agents that can be unreachable at once before evictions stop there")
 	f.BoolVar(&cfg.TLS, "behind-tls", false, "people reach --http through a proxy with TLS")
 	f.StringSliceVar(&cfg.TrustedProxies, "trusted-proxy", nil, "networks whose X-Forwarded-For header is trusted")

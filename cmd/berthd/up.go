@@ -26,6 +26,7 @@ import (
 	"github.com/berthhq/berth/manager"
 	"github.com/berthhq/berth/manager/budget"
 	"github.com/berthhq/berth/manager/image"
+	"github.com/berthhq/berth/manager/notice/mail"
 	"github.com/berthhq/berth/storage"
 	"github.com/berthhq/berth/storage/volume"
 )
@@ -40,7 +41,8 @@ type upOptions struct {
 	mock                             int
 	fixtures                         []string
 	pluginFile, volumeFile, caBundle string
-	reach, chatReach                 []string
+	reach, chatReach, noticeReach    []string
+	mail                             mail.Config
 	floors                           floorOptions
 	stopSessions                     bool
 	networks                         networkLists
@@ -91,6 +93,7 @@ unless --stop-sessions is given.`,
 	pathFlag(cmd, &o.volumeFile, "volume-file", "", "YAML file of further volumes with their plugins and options, see docs/storage")
 	f.StringSliceVar(&o.chatReach, "chat-network", nil, "internal hosts and networks that endpoints of chats can have")
 	f.StringSliceVar(&o.reach, "object-storage-network", nil, "internal hosts and networks that users can name as object storages")
+	noticeFlags(cmd, &o.noticeReach, &o.mail)
 	o.networks.flags(cmd)
 	caFlag(cmd, &o.caBundle)
 	f.BoolVar(&o.stopSessions, "stop-sessions", false, "end running sessions when stopping")
@@ -212,6 +215,7 @@ func (p *platform) open(ctx context.Context) (err error) {
 		HTTP: p.listener, Cluster: nodes, Secrets: p.dir("secrets"), Storage: door, ObjectStorages: p.reach,
 		AdminEmail: p.email, PublicURL: p.publicURL, Currency: p.currency, Version: version, Logger: p.log.With("part", "manager"), Registry: p.metrics.manager,
 		Before: p.beforePage, Images: p.own, MetricsTokenFile: p.monitoring.MetricsTokenFile, RemoteWrite: p.monitoring.RemoteWrite,
+		NoticeNetworks: p.noticeReach, Mail: p.mail,
 	})
 	if err != nil {
 		return fmt.Errorf("start manager: %w", err)

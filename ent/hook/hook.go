@@ -57,6 +57,30 @@ func (f AllocationFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AllocationMutation", m)
 }
 
+// The AnnouncementFunc type is an adapter to allow the use of ordinary
+// function as Announcement mutator.
+type AnnouncementFunc func(context.Context, *ent.AnnouncementMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AnnouncementFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.AnnouncementMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AnnouncementMutation", m)
+}
+
+// The AnnouncementDismissalFunc type is an adapter to allow the use of ordinary
+// function as AnnouncementDismissal mutator.
+type AnnouncementDismissalFunc func(context.Context, *ent.AnnouncementDismissalMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AnnouncementDismissalFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.AnnouncementDismissalMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AnnouncementDismissalMutation", m)
+}
+
 // The AppPortFunc type is an adapter to allow the use of ordinary
 // function as AppPort mutator.
 type AppPortFunc func(context.Context, *ent.AppPortMutation) (ent.Value, error)
@@ -499,6 +523,78 @@ func (f MembershipFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.MembershipMutation", m)
+}
+
+// The NoticeFunc type is an adapter to allow the use of ordinary
+// function as Notice mutator.
+type NoticeFunc func(context.Context, *ent.NoticeMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f NoticeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.NoticeMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.NoticeMutation", m)
+}
+
+// The NoticeChannelFunc type is an adapter to allow the use of ordinary
+// function as NoticeChannel mutator.
+type NoticeChannelFunc func(context.Context, *ent.NoticeChannelMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f NoticeChannelFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.NoticeChannelMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.NoticeChannelMutation", m)
+}
+
+// The NoticeCursorFunc type is an adapter to allow the use of ordinary
+// function as NoticeCursor mutator.
+type NoticeCursorFunc func(context.Context, *ent.NoticeCursorMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f NoticeCursorFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.NoticeCursorMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.NoticeCursorMutation", m)
+}
+
+// The NoticeDeliveryFunc type is an adapter to allow the use of ordinary
+// function as NoticeDelivery mutator.
+type NoticeDeliveryFunc func(context.Context, *ent.NoticeDeliveryMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f NoticeDeliveryFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.NoticeDeliveryMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.NoticeDeliveryMutation", m)
+}
+
+// The NoticeMarkFunc type is an adapter to allow the use of ordinary
+// function as NoticeMark mutator.
+type NoticeMarkFunc func(context.Context, *ent.NoticeMarkMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f NoticeMarkFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.NoticeMarkMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.NoticeMarkMutation", m)
+}
+
+// The NoticeSettingFunc type is an adapter to allow the use of ordinary
+// function as NoticeSetting mutator.
+type NoticeSettingFunc func(context.Context, *ent.NoticeSettingMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f NoticeSettingFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.NoticeSettingMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.NoticeSettingMutation", m)
 }
 
 // The ObjectStorageFunc type is an adapter to allow the use of ordinary

@@ -12,6 +12,8 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/announcement"
+	"github.com/berthhq/berth/ent/announcementdismissal"
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
@@ -49,6 +51,12 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticechannel"
+	"github.com/berthhq/berth/ent/noticecursor"
+	"github.com/berthhq/berth/ent/noticedelivery"
+	"github.com/berthhq/berth/ent/noticemark"
+	"github.com/berthhq/berth/ent/noticesetting"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
@@ -250,6 +258,60 @@ func (f TraverseAllocation) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.AllocationQuery", q)
+}
+
+// The AnnouncementFunc type is an adapter to allow the use of ordinary function as a Querier.
+type AnnouncementFunc func(context.Context, *ent.AnnouncementQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f AnnouncementFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.AnnouncementQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.AnnouncementQuery", q)
+}
+
+// The TraverseAnnouncement type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseAnnouncement func(context.Context, *ent.AnnouncementQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseAnnouncement) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseAnnouncement) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.AnnouncementQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.AnnouncementQuery", q)
+}
+
+// The AnnouncementDismissalFunc type is an adapter to allow the use of ordinary function as a Querier.
+type AnnouncementDismissalFunc func(context.Context, *ent.AnnouncementDismissalQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f AnnouncementDismissalFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.AnnouncementDismissalQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.AnnouncementDismissalQuery", q)
+}
+
+// The TraverseAnnouncementDismissal type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseAnnouncementDismissal func(context.Context, *ent.AnnouncementDismissalQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseAnnouncementDismissal) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseAnnouncementDismissal) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.AnnouncementDismissalQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.AnnouncementDismissalQuery", q)
 }
 
 // The AppPortFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1251,6 +1313,168 @@ func (f TraverseMembership) Traverse(ctx context.Context, q ent.Query) error {
 	return fmt.Errorf("unexpected query type %T. expect *ent.MembershipQuery", q)
 }
 
+// The NoticeFunc type is an adapter to allow the use of ordinary function as a Querier.
+type NoticeFunc func(context.Context, *ent.NoticeQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f NoticeFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.NoticeQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.NoticeQuery", q)
+}
+
+// The TraverseNotice type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseNotice func(context.Context, *ent.NoticeQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseNotice) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseNotice) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.NoticeQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.NoticeQuery", q)
+}
+
+// The NoticeChannelFunc type is an adapter to allow the use of ordinary function as a Querier.
+type NoticeChannelFunc func(context.Context, *ent.NoticeChannelQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f NoticeChannelFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.NoticeChannelQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.NoticeChannelQuery", q)
+}
+
+// The TraverseNoticeChannel type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseNoticeChannel func(context.Context, *ent.NoticeChannelQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseNoticeChannel) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseNoticeChannel) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.NoticeChannelQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.NoticeChannelQuery", q)
+}
+
+// The NoticeCursorFunc type is an adapter to allow the use of ordinary function as a Querier.
+type NoticeCursorFunc func(context.Context, *ent.NoticeCursorQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f NoticeCursorFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.NoticeCursorQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.NoticeCursorQuery", q)
+}
+
+// The TraverseNoticeCursor type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseNoticeCursor func(context.Context, *ent.NoticeCursorQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseNoticeCursor) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseNoticeCursor) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.NoticeCursorQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.NoticeCursorQuery", q)
+}
+
+// The NoticeDeliveryFunc type is an adapter to allow the use of ordinary function as a Querier.
+type NoticeDeliveryFunc func(context.Context, *ent.NoticeDeliveryQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f NoticeDeliveryFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.NoticeDeliveryQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.NoticeDeliveryQuery", q)
+}
+
+// The TraverseNoticeDelivery type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseNoticeDelivery func(context.Context, *ent.NoticeDeliveryQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseNoticeDelivery) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseNoticeDelivery) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.NoticeDeliveryQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.NoticeDeliveryQuery", q)
+}
+
+// The NoticeMarkFunc type is an adapter to allow the use of ordinary function as a Querier.
+type NoticeMarkFunc func(context.Context, *ent.NoticeMarkQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f NoticeMarkFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.NoticeMarkQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.NoticeMarkQuery", q)
+}
+
+// The TraverseNoticeMark type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseNoticeMark func(context.Context, *ent.NoticeMarkQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseNoticeMark) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseNoticeMark) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.NoticeMarkQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.NoticeMarkQuery", q)
+}
+
+// The NoticeSettingFunc type is an adapter to allow the use of ordinary function as a Querier.
+type NoticeSettingFunc func(context.Context, *ent.NoticeSettingQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f NoticeSettingFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.NoticeSettingQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.NoticeSettingQuery", q)
+}
+
+// The TraverseNoticeSetting type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseNoticeSetting func(context.Context, *ent.NoticeSettingQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseNoticeSetting) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseNoticeSetting) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.NoticeSettingQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.NoticeSettingQuery", q)
+}
+
 // The ObjectStorageFunc type is an adapter to allow the use of ordinary function as a Querier.
 type ObjectStorageFunc func(context.Context, *ent.ObjectStorageQuery) (ent.Value, error)
 
@@ -2234,6 +2458,10 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.AgentSightingQuery, predicate.AgentSighting, agentsighting.OrderOption]{typ: ent.TypeAgentSighting, tq: q}, nil
 	case *ent.AllocationQuery:
 		return &query[*ent.AllocationQuery, predicate.Allocation, allocation.OrderOption]{typ: ent.TypeAllocation, tq: q}, nil
+	case *ent.AnnouncementQuery:
+		return &query[*ent.AnnouncementQuery, predicate.Announcement, announcement.OrderOption]{typ: ent.TypeAnnouncement, tq: q}, nil
+	case *ent.AnnouncementDismissalQuery:
+		return &query[*ent.AnnouncementDismissalQuery, predicate.AnnouncementDismissal, announcementdismissal.OrderOption]{typ: ent.TypeAnnouncementDismissal, tq: q}, nil
 	case *ent.AppPortQuery:
 		return &query[*ent.AppPortQuery, predicate.AppPort, appport.OrderOption]{typ: ent.TypeAppPort, tq: q}, nil
 	case *ent.AppShareQuery:
@@ -2308,6 +2536,18 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.LoginSessionQuery, predicate.LoginSession, loginsession.OrderOption]{typ: ent.TypeLoginSession, tq: q}, nil
 	case *ent.MembershipQuery:
 		return &query[*ent.MembershipQuery, predicate.Membership, membership.OrderOption]{typ: ent.TypeMembership, tq: q}, nil
+	case *ent.NoticeQuery:
+		return &query[*ent.NoticeQuery, predicate.Notice, notice.OrderOption]{typ: ent.TypeNotice, tq: q}, nil
+	case *ent.NoticeChannelQuery:
+		return &query[*ent.NoticeChannelQuery, predicate.NoticeChannel, noticechannel.OrderOption]{typ: ent.TypeNoticeChannel, tq: q}, nil
+	case *ent.NoticeCursorQuery:
+		return &query[*ent.NoticeCursorQuery, predicate.NoticeCursor, noticecursor.OrderOption]{typ: ent.TypeNoticeCursor, tq: q}, nil
+	case *ent.NoticeDeliveryQuery:
+		return &query[*ent.NoticeDeliveryQuery, predicate.NoticeDelivery, noticedelivery.OrderOption]{typ: ent.TypeNoticeDelivery, tq: q}, nil
+	case *ent.NoticeMarkQuery:
+		return &query[*ent.NoticeMarkQuery, predicate.NoticeMark, noticemark.OrderOption]{typ: ent.TypeNoticeMark, tq: q}, nil
+	case *ent.NoticeSettingQuery:
+		return &query[*ent.NoticeSettingQuery, predicate.NoticeSetting, noticesetting.OrderOption]{typ: ent.TypeNoticeSetting, tq: q}, nil
 	case *ent.ObjectStorageQuery:
 		return &query[*ent.ObjectStorageQuery, predicate.ObjectStorage, objectstorage.OrderOption]{typ: ent.TypeObjectStorage, tq: q}, nil
 	case *ent.PolicyAttachmentQuery:

@@ -202,6 +202,48 @@ var (
 			},
 		},
 	}
+	// AnnouncementsColumns holds the columns for the "announcements" table.
+	AnnouncementsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "text", Type: field.TypeString},
+		{Name: "severity", Type: field.TypeEnum, Enums: []string{"info", "warning", "error"}, Default: "info"},
+		{Name: "audience", Type: field.TypeEnum, Enums: []string{"everyone", "domain", "project", "admins"}, Default: "everyone"},
+		{Name: "scope_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "dismissable", Type: field.TypeBool, Default: true},
+		{Name: "starts_at", Type: field.TypeTime},
+		{Name: "ends_at", Type: field.TypeTime, Nullable: true},
+	}
+	// AnnouncementsTable holds the schema information for the "announcements" table.
+	AnnouncementsTable = &schema.Table{
+		Name:       "announcements",
+		Columns:    AnnouncementsColumns,
+		PrimaryKey: []*schema.Column{AnnouncementsColumns[0]},
+	}
+	// AnnouncementDismissalsColumns holds the columns for the "announcement_dismissals" table.
+	AnnouncementDismissalsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "announcement_id", Type: field.TypeUUID},
+		{Name: "user_id", Type: field.TypeUUID},
+	}
+	// AnnouncementDismissalsTable holds the schema information for the "announcement_dismissals" table.
+	AnnouncementDismissalsTable = &schema.Table{
+		Name:       "announcement_dismissals",
+		Columns:    AnnouncementDismissalsColumns,
+		PrimaryKey: []*schema.Column{AnnouncementDismissalsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "announcementdismissal_user_id_announcement_id",
+				Unique:  true,
+				Columns: []*schema.Column{AnnouncementDismissalsColumns[2], AnnouncementDismissalsColumns[1]},
+			},
+			{
+				Name:    "announcementdismissal_announcement_id",
+				Unique:  false,
+				Columns: []*schema.Column{AnnouncementDismissalsColumns[1]},
+			},
+		},
+	}
 	// AppPortsColumns holds the columns for the "app_ports" table.
 	AppPortsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -1811,6 +1853,177 @@ var (
 				Columns: []*schema.Column{MembershipsColumns[3]},
 			},
 		},
+	}
+	// NoticesColumns holds the columns for the "notices" table.
+	NoticesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"session_started", "session_ended", "session_failed", "session_idle", "session_lifetime", "folder_shared", "quota", "budget", "replica_failed", "rolled_back", "build_done", "build_failed", "channel_disabled", "agent_lost", "agent_back", "plugin_down", "storage_down", "certificate", "dead_letter", "test"}},
+		{Name: "severity", Type: field.TypeEnum, Enums: []string{"info", "warning", "error"}},
+		{Name: "parameters", Type: field.TypeJSON},
+		{Name: "count", Type: field.TypeInt, Default: 1},
+		{Name: "group_key", Type: field.TypeString, Default: ""},
+		{Name: "gathering", Type: field.TypeBool, Default: false},
+		{Name: "in_page", Type: field.TypeBool, Default: true},
+		{Name: "browser", Type: field.TypeBool, Default: false},
+		{Name: "read_at", Type: field.TypeTime, Nullable: true},
+		{Name: "subject_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// NoticesTable holds the schema information for the "notices" table.
+	NoticesTable = &schema.Table{
+		Name:       "notices",
+		Columns:    NoticesColumns,
+		PrimaryKey: []*schema.Column{NoticesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "notice_user_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{NoticesColumns[12], NoticesColumns[1]},
+			},
+			{
+				Name:    "notice_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{NoticesColumns[1]},
+			},
+			{
+				Name:    "notice_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{NoticesColumns[12]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(read_at IS NULL) AND in_page",
+				},
+			},
+		},
+	}
+	// NoticeChannelsColumns holds the columns for the "notice_channels" table.
+	NoticeChannelsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "type", Type: field.TypeEnum, Enums: []string{"page", "browser", "email", "webhook", "slack"}},
+		{Name: "name", Type: field.TypeString, Size: 256},
+		{Name: "host", Type: field.TypeString},
+		{Name: "address_sealed", Type: field.TypeBytes},
+		{Name: "secret_sealed", Type: field.TypeBytes, Nullable: true},
+		{Name: "enabled", Type: field.TypeBool, Default: true},
+		{Name: "disabled_reason", Type: field.TypeString, Default: ""},
+		{Name: "failing_since", Type: field.TypeTime, Nullable: true},
+		{Name: "paused_until", Type: field.TypeTime, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// NoticeChannelsTable holds the schema information for the "notice_channels" table.
+	NoticeChannelsTable = &schema.Table{
+		Name:       "notice_channels",
+		Columns:    NoticeChannelsColumns,
+		PrimaryKey: []*schema.Column{NoticeChannelsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "noticechannel_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{NoticeChannelsColumns[11]},
+			},
+		},
+	}
+	// NoticeCursorsColumns holds the columns for the "notice_cursors" table.
+	NoticeCursorsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "source", Type: field.TypeString, Unique: true},
+		{Name: "position", Type: field.TypeTime},
+	}
+	// NoticeCursorsTable holds the schema information for the "notice_cursors" table.
+	NoticeCursorsTable = &schema.Table{
+		Name:       "notice_cursors",
+		Columns:    NoticeCursorsColumns,
+		PrimaryKey: []*schema.Column{NoticeCursorsColumns[0]},
+	}
+	// NoticeDeliveriesColumns holds the columns for the "notice_deliveries" table.
+	NoticeDeliveriesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "type", Type: field.TypeEnum, Enums: []string{"page", "browser", "email", "webhook", "slack"}},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"session_started", "session_ended", "session_failed", "session_idle", "session_lifetime", "folder_shared", "quota", "budget", "replica_failed", "rolled_back", "build_done", "build_failed", "channel_disabled", "agent_lost", "agent_back", "plugin_down", "storage_down", "certificate", "dead_letter", "test"}},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"waiting", "sent", "dead", "dropped"}, Default: "waiting"},
+		{Name: "attempts", Type: field.TypeInt, Default: 0},
+		{Name: "message", Type: field.TypeString, Default: ""},
+		{Name: "due_at", Type: field.TypeTime},
+		{Name: "expires_at", Type: field.TypeTime},
+		{Name: "sent_at", Type: field.TypeTime, Nullable: true},
+		{Name: "batch", Type: field.TypeUUID, Nullable: true},
+		{Name: "notice_id", Type: field.TypeUUID},
+		{Name: "channel_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// NoticeDeliveriesTable holds the schema information for the "notice_deliveries" table.
+	NoticeDeliveriesTable = &schema.Table{
+		Name:       "notice_deliveries",
+		Columns:    NoticeDeliveriesColumns,
+		PrimaryKey: []*schema.Column{NoticeDeliveriesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "noticedelivery_channel_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{NoticeDeliveriesColumns[12], NoticeDeliveriesColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(status)::text = 'waiting'::text",
+				},
+			},
+			{
+				Name:    "noticedelivery_user_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{NoticeDeliveriesColumns[13], NoticeDeliveriesColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "((status)::text = 'waiting'::text) AND (channel_id IS NULL)",
+				},
+			},
+			{
+				Name:    "noticedelivery_user_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{NoticeDeliveriesColumns[13], NoticeDeliveriesColumns[1]},
+			},
+			{
+				Name:    "noticedelivery_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{NoticeDeliveriesColumns[1]},
+			},
+			{
+				Name:    "noticedelivery_notice_id",
+				Unique:  false,
+				Columns: []*schema.Column{NoticeDeliveriesColumns[11]},
+			},
+		},
+	}
+	// NoticeMarksColumns holds the columns for the "notice_marks" table.
+	NoticeMarksColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "key", Type: field.TypeString, Unique: true},
+		{Name: "lasting", Type: field.TypeBool, Default: false},
+		{Name: "at", Type: field.TypeTime},
+	}
+	// NoticeMarksTable holds the schema information for the "notice_marks" table.
+	NoticeMarksTable = &schema.Table{
+		Name:       "notice_marks",
+		Columns:    NoticeMarksColumns,
+		PrimaryKey: []*schema.Column{NoticeMarksColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "noticemark_at",
+				Unique:  false,
+				Columns: []*schema.Column{NoticeMarksColumns[3]},
+			},
+		},
+	}
+	// NoticeSettingsColumns holds the columns for the "notice_settings" table.
+	NoticeSettingsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "language", Type: field.TypeEnum, Enums: []string{"en", "ko", "ja"}, Default: "en"},
+		{Name: "routes", Type: field.TypeJSON},
+		{Name: "user_id", Type: field.TypeUUID, Unique: true},
+	}
+	// NoticeSettingsTable holds the schema information for the "notice_settings" table.
+	NoticeSettingsTable = &schema.Table{
+		Name:       "notice_settings",
+		Columns:    NoticeSettingsColumns,
+		PrimaryKey: []*schema.Column{NoticeSettingsColumns[0]},
 	}
 	// ObjectStoragesColumns holds the columns for the "object_storages" table.
 	ObjectStoragesColumns = []*schema.Column{
@@ -3654,6 +3867,8 @@ var (
 		AgentsTable,
 		AgentSightingsTable,
 		AllocationsTable,
+		AnnouncementsTable,
+		AnnouncementDismissalsTable,
 		AppPortsTable,
 		AppSharesTable,
 		AuditEntriesTable,
@@ -3691,6 +3906,12 @@ var (
 		LoginAttemptsTable,
 		LoginSessionsTable,
 		MembershipsTable,
+		NoticesTable,
+		NoticeChannelsTable,
+		NoticeCursorsTable,
+		NoticeDeliveriesTable,
+		NoticeMarksTable,
+		NoticeSettingsTable,
 		ObjectStoragesTable,
 		PolicyAttachmentsTable,
 		ProjectsTable,

@@ -18,6 +18,12 @@ type AgentSighting func(*sql.Selector)
 // Allocation is the predicate function for allocation builders.
 type Allocation func(*sql.Selector)
 
+// Announcement is the predicate function for announcement builders.
+type Announcement func(*sql.Selector)
+
+// AnnouncementDismissal is the predicate function for announcementdismissal builders.
+type AnnouncementDismissal func(*sql.Selector)
+
 // AppPort is the predicate function for appport builders.
 type AppPort func(*sql.Selector)
 
@@ -128,6 +134,24 @@ type LoginSession func(*sql.Selector)
 
 // Membership is the predicate function for membership builders.
 type Membership func(*sql.Selector)
+
+// Notice is the predicate function for notice builders.
+type Notice func(*sql.Selector)
+
+// NoticeChannel is the predicate function for noticechannel builders.
+type NoticeChannel func(*sql.Selector)
+
+// NoticeCursor is the predicate function for noticecursor builders.
+type NoticeCursor func(*sql.Selector)
+
+// NoticeDelivery is the predicate function for noticedelivery builders.
+type NoticeDelivery func(*sql.Selector)
+
+// NoticeMark is the predicate function for noticemark builders.
+type NoticeMark func(*sql.Selector)
+
+// NoticeSetting is the predicate function for noticesetting builders.
+type NoticeSetting func(*sql.Selector)
 
 // ObjectStorage is the predicate function for objectstorage builders.
 type ObjectStorage func(*sql.Selector)

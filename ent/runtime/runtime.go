@@ -9,6 +9,8 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/announcement"
+	"github.com/berthhq/berth/ent/announcementdismissal"
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
@@ -46,6 +48,12 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticechannel"
+	"github.com/berthhq/berth/ent/noticecursor"
+	"github.com/berthhq/berth/ent/noticedelivery"
+	"github.com/berthhq/berth/ent/noticemark"
+	"github.com/berthhq/berth/ent/noticesetting"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/project"
@@ -84,6 +92,7 @@ import (
 	"github.com/berthhq/berth/ent/volumegrant"
 	"github.com/berthhq/berth/internal/access"
 	"github.com/berthhq/berth/internal/conversation"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
@@ -265,6 +274,46 @@ func init() {
 	allocationDescID := allocationMixinFields0[0].Descriptor()
 	// allocation.DefaultID holds the default value on creation for the id field.
 	allocation.DefaultID = allocationDescID.Default.(func() uuid.UUID)
+	announcementMixin := schema.Announcement{}.Mixin()
+	announcementInters := schema.Announcement{}.Interceptors()
+	announcement.Interceptors[0] = announcementInters[0]
+	announcementMixinFields0 := announcementMixin[0].Fields()
+	_ = announcementMixinFields0
+	announcementMixinFields1 := announcementMixin[1].Fields()
+	_ = announcementMixinFields1
+	announcementFields := schema.Announcement{}.Fields()
+	_ = announcementFields
+	// announcementDescCreatedAt is the schema descriptor for created_at field.
+	announcementDescCreatedAt := announcementMixinFields1[0].Descriptor()
+	// announcement.DefaultCreatedAt holds the default value on creation for the created_at field.
+	announcement.DefaultCreatedAt = announcementDescCreatedAt.Default.(func() time.Time)
+	// announcementDescText is the schema descriptor for text field.
+	announcementDescText := announcementFields[0].Descriptor()
+	// announcement.TextValidator is a validator for the "text" field. It is called by the builders before save.
+	announcement.TextValidator = announcementDescText.Validators[0].(func(string) error)
+	// announcementDescDismissable is the schema descriptor for dismissable field.
+	announcementDescDismissable := announcementFields[4].Descriptor()
+	// announcement.DefaultDismissable holds the default value on creation for the dismissable field.
+	announcement.DefaultDismissable = announcementDescDismissable.Default.(bool)
+	// announcementDescStartsAt is the schema descriptor for starts_at field.
+	announcementDescStartsAt := announcementFields[5].Descriptor()
+	// announcement.DefaultStartsAt holds the default value on creation for the starts_at field.
+	announcement.DefaultStartsAt = announcementDescStartsAt.Default.(func() time.Time)
+	// announcementDescID is the schema descriptor for id field.
+	announcementDescID := announcementMixinFields0[0].Descriptor()
+	// announcement.DefaultID holds the default value on creation for the id field.
+	announcement.DefaultID = announcementDescID.Default.(func() uuid.UUID)
+	announcementdismissalMixin := schema.AnnouncementDismissal{}.Mixin()
+	announcementdismissalInters := schema.AnnouncementDismissal{}.Interceptors()
+	announcementdismissal.Interceptors[0] = announcementdismissalInters[0]
+	announcementdismissalMixinFields0 := announcementdismissalMixin[0].Fields()
+	_ = announcementdismissalMixinFields0
+	announcementdismissalFields := schema.AnnouncementDismissal{}.Fields()
+	_ = announcementdismissalFields
+	// announcementdismissalDescID is the schema descriptor for id field.
+	announcementdismissalDescID := announcementdismissalMixinFields0[0].Descriptor()
+	// announcementdismissal.DefaultID holds the default value on creation for the id field.
+	announcementdismissal.DefaultID = announcementdismissalDescID.Default.(func() uuid.UUID)
 	appportMixin := schema.AppPort{}.Mixin()
 	appportInters := schema.AppPort{}.Interceptors()
 	appport.Interceptors[0] = appportInters[0]
@@ -1611,6 +1660,156 @@ func init() {
 	membershipDescID := membershipMixinFields0[0].Descriptor()
 	// membership.DefaultID holds the default value on creation for the id field.
 	membership.DefaultID = membershipDescID.Default.(func() uuid.UUID)
+	noticeMixin := schema.Notice{}.Mixin()
+	noticeInters := schema.Notice{}.Interceptors()
+	notice.Interceptors[0] = noticeInters[0]
+	noticeMixinFields0 := noticeMixin[0].Fields()
+	_ = noticeMixinFields0
+	noticeMixinFields1 := noticeMixin[1].Fields()
+	_ = noticeMixinFields1
+	noticeFields := schema.Notice{}.Fields()
+	_ = noticeFields
+	// noticeDescCreatedAt is the schema descriptor for created_at field.
+	noticeDescCreatedAt := noticeMixinFields1[0].Descriptor()
+	// notice.DefaultCreatedAt holds the default value on creation for the created_at field.
+	notice.DefaultCreatedAt = noticeDescCreatedAt.Default.(func() time.Time)
+	// noticeDescParameters is the schema descriptor for parameters field.
+	noticeDescParameters := noticeFields[2].Descriptor()
+	// notice.DefaultParameters holds the default value on creation for the parameters field.
+	notice.DefaultParameters = noticeDescParameters.Default.(map[string]string)
+	// noticeDescCount is the schema descriptor for count field.
+	noticeDescCount := noticeFields[3].Descriptor()
+	// notice.DefaultCount holds the default value on creation for the count field.
+	notice.DefaultCount = noticeDescCount.Default.(int)
+	// noticeDescGroupKey is the schema descriptor for group_key field.
+	noticeDescGroupKey := noticeFields[4].Descriptor()
+	// notice.DefaultGroupKey holds the default value on creation for the group_key field.
+	notice.DefaultGroupKey = noticeDescGroupKey.Default.(string)
+	// noticeDescGathering is the schema descriptor for gathering field.
+	noticeDescGathering := noticeFields[5].Descriptor()
+	// notice.DefaultGathering holds the default value on creation for the gathering field.
+	notice.DefaultGathering = noticeDescGathering.Default.(bool)
+	// noticeDescInPage is the schema descriptor for in_page field.
+	noticeDescInPage := noticeFields[6].Descriptor()
+	// notice.DefaultInPage holds the default value on creation for the in_page field.
+	notice.DefaultInPage = noticeDescInPage.Default.(bool)
+	// noticeDescBrowser is the schema descriptor for browser field.
+	noticeDescBrowser := noticeFields[7].Descriptor()
+	// notice.DefaultBrowser holds the default value on creation for the browser field.
+	notice.DefaultBrowser = noticeDescBrowser.Default.(bool)
+	// noticeDescID is the schema descriptor for id field.
+	noticeDescID := noticeMixinFields0[0].Descriptor()
+	// notice.DefaultID holds the default value on creation for the id field.
+	notice.DefaultID = noticeDescID.Default.(func() uuid.UUID)
+	noticechannelMixin := schema.NoticeChannel{}.Mixin()
+	noticechannelInters := schema.NoticeChannel{}.Interceptors()
+	noticechannel.Interceptors[0] = noticechannelInters[0]
+	noticechannelMixinFields0 := noticechannelMixin[0].Fields()
+	_ = noticechannelMixinFields0
+	noticechannelMixinFields1 := noticechannelMixin[1].Fields()
+	_ = noticechannelMixinFields1
+	noticechannelFields := schema.NoticeChannel{}.Fields()
+	_ = noticechannelFields
+	// noticechannelDescCreatedAt is the schema descriptor for created_at field.
+	noticechannelDescCreatedAt := noticechannelMixinFields1[0].Descriptor()
+	// noticechannel.DefaultCreatedAt holds the default value on creation for the created_at field.
+	noticechannel.DefaultCreatedAt = noticechannelDescCreatedAt.Default.(func() time.Time)
+	// noticechannelDescName is the schema descriptor for name field.
+	noticechannelDescName := noticechannelFields[1].Descriptor()
+	// noticechannel.NameValidator is a validator for the "name" field. It is called by the builders before save.
+	noticechannel.NameValidator = func() func(string) error {
+		validators := noticechannelDescName.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(name string) error {
+			for _, fn := range fns {
+				if err := fn(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// noticechannelDescEnabled is the schema descriptor for enabled field.
+	noticechannelDescEnabled := noticechannelFields[5].Descriptor()
+	// noticechannel.DefaultEnabled holds the default value on creation for the enabled field.
+	noticechannel.DefaultEnabled = noticechannelDescEnabled.Default.(bool)
+	// noticechannelDescDisabledReason is the schema descriptor for disabled_reason field.
+	noticechannelDescDisabledReason := noticechannelFields[6].Descriptor()
+	// noticechannel.DefaultDisabledReason holds the default value on creation for the disabled_reason field.
+	noticechannel.DefaultDisabledReason = noticechannelDescDisabledReason.Default.(string)
+	// noticechannelDescID is the schema descriptor for id field.
+	noticechannelDescID := noticechannelMixinFields0[0].Descriptor()
+	// noticechannel.DefaultID holds the default value on creation for the id field.
+	noticechannel.DefaultID = noticechannelDescID.Default.(func() uuid.UUID)
+	noticecursorMixin := schema.NoticeCursor{}.Mixin()
+	noticecursorInters := schema.NoticeCursor{}.Interceptors()
+	noticecursor.Interceptors[0] = noticecursorInters[0]
+	noticecursorMixinFields0 := noticecursorMixin[0].Fields()
+	_ = noticecursorMixinFields0
+	noticecursorFields := schema.NoticeCursor{}.Fields()
+	_ = noticecursorFields
+	// noticecursorDescID is the schema descriptor for id field.
+	noticecursorDescID := noticecursorMixinFields0[0].Descriptor()
+	// noticecursor.DefaultID holds the default value on creation for the id field.
+	noticecursor.DefaultID = noticecursorDescID.Default.(func() uuid.UUID)
+	noticedeliveryMixin := schema.NoticeDelivery{}.Mixin()
+	noticedeliveryInters := schema.NoticeDelivery{}.Interceptors()
+	noticedelivery.Interceptors[0] = noticedeliveryInters[0]
+	noticedeliveryMixinFields0 := noticedeliveryMixin[0].Fields()
+	_ = noticedeliveryMixinFields0
+	noticedeliveryMixinFields1 := noticedeliveryMixin[1].Fields()
+	_ = noticedeliveryMixinFields1
+	noticedeliveryFields := schema.NoticeDelivery{}.Fields()
+	_ = noticedeliveryFields
+	// noticedeliveryDescCreatedAt is the schema descriptor for created_at field.
+	noticedeliveryDescCreatedAt := noticedeliveryMixinFields1[0].Descriptor()
+	// noticedelivery.DefaultCreatedAt holds the default value on creation for the created_at field.
+	noticedelivery.DefaultCreatedAt = noticedeliveryDescCreatedAt.Default.(func() time.Time)
+	// noticedeliveryDescAttempts is the schema descriptor for attempts field.
+	noticedeliveryDescAttempts := noticedeliveryFields[3].Descriptor()
+	// noticedelivery.DefaultAttempts holds the default value on creation for the attempts field.
+	noticedelivery.DefaultAttempts = noticedeliveryDescAttempts.Default.(int)
+	// noticedeliveryDescMessage is the schema descriptor for message field.
+	noticedeliveryDescMessage := noticedeliveryFields[4].Descriptor()
+	// noticedelivery.DefaultMessage holds the default value on creation for the message field.
+	noticedelivery.DefaultMessage = noticedeliveryDescMessage.Default.(string)
+	// noticedeliveryDescID is the schema descriptor for id field.
+	noticedeliveryDescID := noticedeliveryMixinFields0[0].Descriptor()
+	// noticedelivery.DefaultID holds the default value on creation for the id field.
+	noticedelivery.DefaultID = noticedeliveryDescID.Default.(func() uuid.UUID)
+	noticemarkMixin := schema.NoticeMark{}.Mixin()
+	noticemarkInters := schema.NoticeMark{}.Interceptors()
+	noticemark.Interceptors[0] = noticemarkInters[0]
+	noticemarkMixinFields0 := noticemarkMixin[0].Fields()
+	_ = noticemarkMixinFields0
+	noticemarkFields := schema.NoticeMark{}.Fields()
+	_ = noticemarkFields
+	// noticemarkDescLasting is the schema descriptor for lasting field.
+	noticemarkDescLasting := noticemarkFields[1].Descriptor()
+	// noticemark.DefaultLasting holds the default value on creation for the lasting field.
+	noticemark.DefaultLasting = noticemarkDescLasting.Default.(bool)
+	// noticemarkDescID is the schema descriptor for id field.
+	noticemarkDescID := noticemarkMixinFields0[0].Descriptor()
+	// noticemark.DefaultID holds the default value on creation for the id field.
+	noticemark.DefaultID = noticemarkDescID.Default.(func() uuid.UUID)
+	noticesettingMixin := schema.NoticeSetting{}.Mixin()
+	noticesettingInters := schema.NoticeSetting{}.Interceptors()
+	noticesetting.Interceptors[0] = noticesettingInters[0]
+	noticesettingMixinFields0 := noticesettingMixin[0].Fields()
+	_ = noticesettingMixinFields0
+	noticesettingFields := schema.NoticeSetting{}.Fields()
+	_ = noticesettingFields
+	// noticesettingDescRoutes is the schema descriptor for routes field.
+	noticesettingDescRoutes := noticesettingFields[1].Descriptor()
+	// noticesetting.DefaultRoutes holds the default value on creation for the routes field.
+	noticesetting.DefaultRoutes = noticesettingDescRoutes.Default.(noticekind.Choice)
+	// noticesettingDescID is the schema descriptor for id field.
+	noticesettingDescID := noticesettingMixinFields0[0].Descriptor()
+	// noticesetting.DefaultID holds the default value on creation for the id field.
+	noticesetting.DefaultID = noticesettingDescID.Default.(func() uuid.UUID)
 	objectstorageMixin := schema.ObjectStorage{}.Mixin()
 	objectstorageInters := schema.ObjectStorage{}.Interceptors()
 	objectstorage.Interceptors[0] = objectstorageInters[0]

@@ -418,6 +418,34 @@ func throughOwnDeployment(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.In(s.C("deployment_id"), sql.Select(t.C("id")).From(t).Where(sql.EQ(t.C("owner_id"), v.User)))
 }
 
+// ownNotice: the viewer's own, of those that the page shows.
+func ownNotice(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	return sql.And(visibleOwn(v, s), sql.IsTrue(s.C("in_page")))
+}
+
+// ownOrOfCluster: the viewer's own, and those of the cluster for superadmins and monitors.
+func ownOrOfCluster(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	if !v.SeesAll() {
+		return visibleOwn(v, s)
+	}
+	return sql.Or(visibleOwn(v, s), sql.IsNull(s.C("user_id")))
+}
+
+// addressed: the announcements to everyone, to the viewer's domain and projects, and for admins those to admins, from their start
+// to their end.
+func addressed(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
+	audience := []*sql.Predicate{
+		sql.EQ(s.C("audience"), "everyone"),
+		sql.And(sql.EQ(s.C("audience"), "domain"), sql.EQ(s.C("scope_id"), v.Domain)),
+		sql.And(sql.EQ(s.C("audience"), "project"), sql.In(s.C("scope_id"), ids(v.Projects)...)),
+	}
+	if v.Role == viewer.RoleAdmin {
+		audience = append(audience, sql.EQ(s.C("audience"), "admins"))
+	}
+	at := now()
+	return sql.And(sql.Or(audience...), sql.LTE(s.C("starts_at"), at), sql.Or(sql.IsNull(s.C("ends_at")), sql.GT(s.C("ends_at"), at)))
+}
+
 // usableEndpoint: those for all domains, and those for the viewer's.
 func usableEndpoint(v *viewer.Viewer, s *sql.Selector) *sql.Predicate {
 	return sql.P(func(b *sql.Builder) {
@@ -568,6 +596,18 @@ func (ChatAnswer) Interceptors() []ent.Interceptor    { return private(throughCh
 func (ChatVote) Interceptors() []ent.Interceptor      { return private(throughChat) }
 func (ChatReplay) Interceptors() []ent.Interceptor    { return private(throughChat) }
 func (ChatEndpoint) Interceptors() []ent.Interceptor  { return visible(access.System, usableEndpoint) }
+func (Notice) Interceptors() []ent.Interceptor        { return private(ownNotice) }
+func (NoticeChannel) Interceptors() []ent.Interceptor { return private(ownOrOfCluster) }
+func (NoticeDelivery) Interceptors() []ent.Interceptor {
+	return private(ownOrOfCluster)
+}
+func (NoticeSetting) Interceptors() []ent.Interceptor { return private(visibleOwn) }
+func (NoticeMark) Interceptors() []ent.Interceptor    { return visible(access.System, onlySystem) }
+func (NoticeCursor) Interceptors() []ent.Interceptor  { return visible(access.System, onlySystem) }
+func (Announcement) Interceptors() []ent.Interceptor  { return visible(access.System, addressed) }
+func (AnnouncementDismissal) Interceptors() []ent.Interceptor {
+	return private(visibleOwn)
+}
 func (ShareWeight) Interceptors() []ent.Interceptor {
 	return visible(access.ResourceGroup, visibleShare)
 }

@@ -32,6 +32,7 @@ var nouns = map[string]access.Entity{
 	"Registry": access.Registry, "Image": access.Image, "Session": access.Session, "App": access.Session, "SessionGroup": access.Session, "SessionArray": access.Session, "SessionTemplate": access.Template, "Kernel": access.Session,
 	"Deployment": access.Deployment, "DeploymentRevision": access.Deployment, "DeploymentReplica": access.Deployment, "DeploymentKey": access.Credential,
 	"Chat": access.Deployment, "ChatTurn": access.Deployment, "ChatAnswer": access.Deployment, "ChatReplay": access.Deployment, "ChatEndpoint": access.System, // with deployments
+	"Notice": access.User, "Notices": access.User, "NoticeSettings": access.User, "NoticeChannel": access.User, "NoticeDelivery": access.User, "Announcement": access.System,
 	"Volume": access.Volume, "VolumeGrant": access.Volume, "StorageProxy": access.Volume, "ObjectStorage": access.ObjectStorage, "Vfolder": access.Vfolder, "File": access.Vfolder,
 	"QuotaScope": access.Vfolder, "Task": access.Task, "Retention": access.System, "Occupancy": access.System, "Recovery": access.System,
 }

@@ -50,6 +50,24 @@ func Parse(list []string) (*Policy, error) {
 	return p, nil
 }
 
+// Allows reports whether the operator allows the host by its name, or by its address if the host is one.
+func (p *Policy) Allows(host string) bool {
+	if p.hosts[strings.ToLower(strings.TrimSuffix(host, "."))] {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	a = a.WithZone("").Unmap()
+	for _, n := range p.networks {
+		if n.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
 // Refused is the error of an address that must not be used.
 type Refused struct {
 	Address netip.Addr

@@ -29,6 +29,7 @@ const (
 	Pending    Topic = "pending"    // settings of the scheduler have changed; without ID
 	Deployment Topic = "deployment" // its row or its replicas; gateways and the leader read it again
 	Chat       Topic = "chat"       // its row, a turn or an answer; an answer waits for a gateway, or must stop
+	Notice     Topic = "notice"     // a person has new notices; the ID is the person's
 	Policy     Topic = "policy"     // limits of a resource policy have changed; without ID
 	Revoked    Topic = "revoked"    // certificates of machines were revoked; without ID
 	// Occupancy makes the leader compare the containers with the allocations; it has no ID.

@@ -84,6 +84,10 @@ const (
 	Price              Kind = 64
 	Budget             Kind = 65
 	Other              Kind = 63
+	Notice             Kind = 70
+	NoticeChannel      Kind = 71
+	Announcement       Kind = 72
+	NoticeDelivery     Kind = 73
 	PromptRecord       Kind = 100
 )
 

@@ -19,6 +19,8 @@ const (
 	BuildInput       Purpose = "image build" // its files, arguments and secrets
 	RevisionSecrets  Purpose = "deployment revision"
 	EndpointKey      Purpose = "chat endpoint"
+	ChannelAddress   Purpose = "notice channel address"
+	ChannelSecret    Purpose = "notice channel secret"
 	KernelSecrets    Purpose = "kernel"       // the same on the disk of an agent, encrypted with its own key ring; in no table
 	KnownDevice      Purpose = "known device" // a cookie with earlier users of the browser; in no table
 	AppEntry         Purpose = "app entry"    // a cookie with the permission to open an app; in no table
@@ -45,5 +47,7 @@ func Columns() []Column {
 		{"image_builds", "input_sealed", BuildInput},
 		{"deployment_revisions", "secrets_sealed", RevisionSecrets},
 		{"chat_endpoints", "key_sealed", EndpointKey},
+		{"notice_channels", "address_sealed", ChannelAddress},
+		{"notice_channels", "secret_sealed", ChannelSecret},
 	}
 }

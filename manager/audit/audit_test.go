@@ -180,7 +180,7 @@ func TestRetention(t *testing.T) {
 		}
 	}
 	root.Must(t, `{ retention { category days } }`, nil, &list)
-	if got := fmt.Sprint(list.Retention); got != "[{AUDIT 365} {LOGINS 365} {SESSIONS_HISTORY 365} {TASKS 90} {LOGIN_SESSIONS 30} {TRASH 30} {SESSIONS 0} {SESSION_LOGS 7} {PROMPT_RECORDS 7} {SERIES_SAMPLES 1} {SERIES_MINUTES 14} {SERIES_HOURS 180} {SERIES_DAYS 1095} {CAPACITY 1095}]" {
+	if got := fmt.Sprint(list.Retention); got != "[{AUDIT 365} {LOGINS 365} {SESSIONS_HISTORY 365} {TASKS 90} {NOTICES 90} {NOTICE_DELIVERIES 30} {LOGIN_SESSIONS 30} {TRASH 30} {SESSIONS 0} {SESSION_LOGS 7} {PROMPT_RECORDS 7} {SERIES_SAMPLES 1} {SERIES_MINUTES 14} {SERIES_HOURS 180} {SERIES_DAYS 1095} {CAPACITY 1095}]" {
 		t.Error(got)
 	}
 	set := `mutation($d: Int!) { setRetention(input: {category: AUDIT, days: $d}) { retention { days } } }`

@@ -31,6 +31,7 @@ var entities = map[id.Kind]access.Entity{
 	id.Deployment: access.Deployment, id.DeploymentRevision: access.Deployment, id.DeploymentReplica: access.Deployment, id.DeploymentEvent: access.Deployment,
 	id.DeploymentKey: access.Credential, id.PromptRecord: access.Deployment,
 	id.Chat: access.Deployment, id.ChatTurn: access.Deployment, id.ChatAnswer: access.Deployment, id.ChatEndpoint: access.System,
+	id.Notice: access.User, id.NoticeChannel: access.User, id.NoticeDelivery: access.User, id.Announcement: access.System,
 	id.IdleChecker: access.ResourceGroup, id.IdleBinding: access.ResourceGroup,
 	id.StorageProxy: access.Volume, id.Volume: access.Volume, id.VolumeGrant: access.Volume, id.ObjectStorage: access.ObjectStorage,
 	id.QuotaScope: access.Vfolder, id.Vfolder: access.Vfolder, id.Task: access.Task, id.AuditEntry: access.Audit,

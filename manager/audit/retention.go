@@ -48,6 +48,8 @@ var categories = []kept{
 	{category: "sessions_history", days: 365, table: "session_events",
 		over: "at < $1 AND EXISTS (SELECT FROM sessions s WHERE s.id = session_id AND s.terminated_at IS NOT NULL)"},
 	{category: "tasks", days: 90, table: "tasks", over: "ended_at < $1"},
+	{category: "notices", days: 90, table: "notices", over: "created_at < $1"},
+	{category: "notice_deliveries", days: 30, table: "notice_deliveries", over: "created_at < $1 AND status <> 'waiting'"},
 	{category: "login_sessions", days: 30, table: "login_sessions", over: "(expires_at < $1 OR revoked_at < $1)"},
 	{category: Trash, days: 30},
 	// Kept forever, because usage is summed from allocations (ADR 18). The time of creation is

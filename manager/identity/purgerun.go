@@ -9,6 +9,7 @@ import (
 
 	"github.com/berthhq/berth/ent"
 	"github.com/berthhq/berth/ent/accesstoken"
+	"github.com/berthhq/berth/ent/announcementdismissal"
 	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/deployment"
@@ -20,6 +21,10 @@ import (
 	"github.com/berthhq/berth/ent/keypair"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticechannel"
+	"github.com/berthhq/berth/ent/noticedelivery"
+	"github.com/berthhq/berth/ent/noticesetting"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/promptrecord"
@@ -334,6 +339,11 @@ func retireImages(tx *ent.Tx, id uuid.UUID) func(context.Context) (int, error) {
 // tiesOf are the tables with relations between a user and other objects.
 func tiesOf(tx *ent.Tx, id uuid.UUID) []removal {
 	return []removal{
+		{"notices", tx.Notice.Delete().Where(notice.UserID(id)).Exec},
+		{"channels of notices", tx.NoticeChannel.Delete().Where(noticechannel.UserID(id)).Exec},
+		{"deliveries of notices", tx.NoticeDelivery.Delete().Where(noticedelivery.UserID(id)).Exec},
+		{"settings of notices", tx.NoticeSetting.Delete().Where(noticesetting.UserID(id)).Exec},
+		{"hidden announcements", tx.AnnouncementDismissal.Delete().Where(announcementdismissal.UserID(id)).Exec},
 		{"chats", tx.Chat.Delete().Where(chat.OwnerID(id)).Exec},
 		{"deployments", tx.Deployment.Delete().Where(deployment.OwnerID(id)).Exec},
 		{"image builds", tx.ImageBuild.Delete().Where(imagebuild.OwnerID(id)).Exec},

@@ -140,6 +140,9 @@ func (v *vault) session(t *testing.T, ring *seal.Ring) {
 	v.kept["deployment_revisions.secrets_sealed"] = "an environment of a replica"
 	v.Client.ChatEndpoint.Create().SetName("e").SetAddress("https://api.example.org/v1").SetKeySealed(ring.Seal(seal.EndpointKey, []byte("a key of an endpoint"))).ExecX(system)
 	v.kept["chat_endpoints.key_sealed"] = "a key of an endpoint"
+	v.Client.NoticeChannel.Create().SetType("webhook").SetName("n").SetHost("example.org").SetAddressSealed(ring.Seal(seal.ChannelAddress, []byte("an address"))).
+		SetSecretSealed(ring.Seal(seal.ChannelSecret, []byte("a secret of a webhook"))).ExecX(system)
+	v.kept["notice_channels.address_sealed"], v.kept["notice_channels.secret_sealed"] = "an address", "a secret of a webhook"
 }
 
 func (v *vault) rekeyer(say func(string, ...any)) rekey.Rekeyer {

@@ -12,6 +12,7 @@ import { WebSocketServer } from "ws";
 import * as apps from "./apps.mjs";
 import * as chat from "./chat.mjs";
 import { fieldResolver } from "./fill.mjs";
+import * as notices from "./notices.mjs";
 import * as serving from "./serving.mjs";
 import * as w from "./world.mjs";
 
@@ -180,6 +181,7 @@ const root = {
   loginSessions: conn(logins),
   ...serving.root(conn, `http://127.0.0.1:${process.env.PORT ?? 8420}/v1`),
   ...chat.root(conn),
+  ...notices.root(conn),
   ...apps.root(({ session }) => find(w.sessions, session)),
   createSession: ({ input }) => {
     if (Number(input.slots["cuda.shares"] ?? 0) > 4)

@@ -238,6 +238,11 @@ const usage = createRoute({
     period: text(search.period),
   }),
 });
+const accountNotices = createRoute({
+  getParentRoute: () => account,
+  path: "notices",
+  component: lazyRouteComponent(() => import("./pages/account/Notices"), "Notices"),
+});
 const activity = createRoute({
   getParentRoute: () => account,
   path: "activity",
@@ -367,6 +372,16 @@ const diagnostics = createRoute({
   path: "diagnostics",
   component: lazyRouteComponent(() => import("./pages/admin/Diagnostics"), "Diagnostics"),
 });
+const clusterNotices = createRoute({
+  getParentRoute: () => admin,
+  path: "notices",
+  component: lazyRouteComponent(() => import("./pages/admin/Notices"), "ClusterNotices"),
+});
+const announcements = createRoute({
+  getParentRoute: () => admin,
+  path: "announcements",
+  component: lazyRouteComponent(() => import("./pages/admin/Announcements"), "Announcements"),
+});
 
 const audit = createRoute({
   getParentRoute: () => admin,
@@ -414,6 +429,7 @@ export const router = createRouter({
         limits,
         statistics,
         usage,
+        accountNotices,
         activity,
       ]),
       admin.addChildren([
@@ -435,6 +451,8 @@ export const router = createRouter({
         images,
         agents,
         chatEndpoints,
+        clusterNotices,
+        announcements,
         audit,
         diagnostics, retention,
       ]),

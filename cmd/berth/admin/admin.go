@@ -4,6 +4,7 @@ package admin
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/berthhq/berth/cmd/berth/admin/announce"
 	"github.com/berthhq/berth/cmd/berth/admin/chatendpoint"
 	"github.com/berthhq/berth/cmd/berth/admin/cluster"
 	"github.com/berthhq/berth/cmd/berth/admin/people"
@@ -21,7 +22,7 @@ import (
 func Command(a *cli.App) *cobra.Command {
 	return cli.Group("admin", "Administer users, permissions and limits",
 		people.DomainCommand(a), people.ProjectCommand(a), people.UserCommand(a), policy.Command(a), policy.GroupCommand(a), policy.ShareCommand(a), policy.PriceCommand(a), policy.BudgetCommand(a), policy.IdleCommand(a), people.RoleCommand(a),
-		preset.AdminCommand(a), chatendpoint.Command(a), people.ProviderCommand(a), people.InvitationCommand(a), audit.Command(a), audit.RetentionCommand(a),
+		preset.AdminCommand(a), chatendpoint.Command(a), announce.Command(a), people.ProviderCommand(a), people.InvitationCommand(a), audit.Command(a), audit.RetentionCommand(a),
 		task.Command(a), volume.Command(a), volume.QuotaCommand(a), statistics.WasteCommand(a), cluster.OccupancyCommand(a), cluster.Command(a),
 		cluster.DoctorCommand(a))
 }

@@ -29,6 +29,8 @@ type App struct {
 	// OwnSignals stops the default handling of interrupts, so that the calling command handles
 	// them.
 	OwnSignals func()
+	// Interactive reports whether a person reads standard error.
+	Interactive func() bool
 
 	ContextName string
 	ActAs       string
@@ -37,7 +39,8 @@ type App struct {
 
 // New returns an app on these streams and this environment.
 func New(in io.Reader, out, err io.Writer, env func(string) string) *App {
-	return &App{In: in, Out: out, Err: err, Env: env, Now: time.Now, Version: "dev", OwnSignals: func() {}}
+	interactive := func() bool { _, is := Terminal(err); return is }
+	return &App{In: in, Out: out, Err: err, Env: env, Now: time.Now, Version: "dev", OwnSignals: func() {}, Interactive: interactive}
 }
 
 // Main runs one command line with these commands and returns the exit code.

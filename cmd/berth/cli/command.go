@@ -60,7 +60,11 @@ func (a *App) Verb(use, short string, args cobra.PositionalArgs, do func(ctx con
 			if err != nil {
 				return err
 			}
-			return do(cmd.Context(), c, args)
+			if err := do(cmd.Context(), c, args); err != nil {
+				return err
+			}
+			a.announce(cmd.Context(), c)
+			return nil
 		},
 	}
 }

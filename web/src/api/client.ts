@@ -66,6 +66,8 @@ const withoutId = [
   "ModelVariant",
   "ModelVariantOption",
   "NearestFit",
+  "NoticeRoutes",
+  "NoticeSettings",
   "OrphanFolder",
   "OrphanScope",
   "PendingOrder",

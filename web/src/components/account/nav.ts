@@ -12,5 +12,6 @@ export const pages = [
   { to: "/account/limits", label: "My limits" },
   { to: "/account/usage", label: "Usage" },
   { to: "/account/statistics", label: "Statistics" },
+  { to: "/account/notices", label: "Notices" },
   { to: "/account/activity", label: "Activity" },
 ] as const;

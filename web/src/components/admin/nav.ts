@@ -77,6 +77,8 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
     pages: [
       { to: "/admin/diagnostics", label: "Diagnostics", for: isSuper },
       { to: "/admin/agents", label: "Agents", for: (v) => canReadDomain(v) || hasRoleFor(v, "AGENT") },
+      { to: "/admin/announcements", label: "Announcements", for: canReadAll },
+      { to: "/admin/notices", label: "Notices of the cluster", for: canReadAll },
       { to: "/admin/chat-endpoints", label: "Chat endpoints", for: canReadAll },
       { to: "/admin/images", label: "Images", for: (v) => canReadDomain(v) || hasRoleFor(v, "IMAGE") },
     ],

@@ -16,6 +16,8 @@ import { PasswordDialog } from "../account/PasswordDialog";
 import { hasAdminPages } from "../admin/nav";
 import { useInvitations } from "../folder/useInvitations";
 import { FailureNote } from "../Note";
+import { Banner } from "../notices/Banner";
+import { Bell } from "../notices/Bell";
 import { Help } from "./Help";
 import { LiveDot } from "./LiveDot";
 import { Mark } from "./Mark";
@@ -132,6 +134,7 @@ export function Frame() {
             </span>
           </button>
           <LiveDot />
+          <Bell />
           <Button onClick={() => launch()} title={t("Launch a session (L)")}>
             {t("Launch")}
           </Button>
@@ -145,6 +148,7 @@ export function Frame() {
             </button>
           </div>
         ) : null}
+        <Banner />
         <main className="page" id="main" tabIndex={-1}>
           <Outlet />
         </main>
