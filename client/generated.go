@@ -380,6 +380,23 @@ type AllocationDevice struct {
 	HealthMessage string `json:"healthMessage"`
 }
 
+// Announcement is a text of the administrators.
+type Announcement struct {
+	ID string `json:"id"`
+	// Markdown. HTML in it is shown as text.
+	Text     string `json:"text"`
+	Severity Enum   `json:"severity"`
+	Audience Enum   `json:"audience"`
+	// The domain or project; null for other audiences.
+	ScopeID *string `json:"scopeID"`
+	// Reports whether people can hide it.
+	Dismissable bool      `json:"dismissable"`
+	StartsAt    time.Time `json:"startsAt"`
+	// Null: until it is deleted.
+	EndsAt    *time.Time `json:"endsAt"`
+	CreatedAt time.Time  `json:"createdAt"`
+}
+
 // App is a program in a container that is used in the browser.
 type App struct {
 	// Its name, or its port as a decimal number if it was found listening.
@@ -507,6 +524,48 @@ type AuditEntry struct {
 	Result     string `json:"result"`
 	Message    string `json:"message"`
 	DurationUS int64  `json:"durationUs"`
+}
+
+// Budget is what the sessions of a user, project or domain can cost.
+type Budget struct {
+	ID     string `json:"id"`
+	Period Enum   `json:"period"`
+	// What was spent before does not count.
+	StartsAt time.Time `json:"startsAt"`
+	// Null: it does not end.
+	EndsAt *time.Time `json:"endsAt"`
+	// In which months begin, such as Europe/Berlin.
+	TimeZone string `json:"timeZone"`
+	// Reaching it is reported; null: no such limit. A decimal in the currency of the cluster, as all amounts here.
+	Soft *string `json:"soft"`
+	// Sessions that would exceed it are refused; null: no such limit.
+	Hard   *string `json:"hard"`
+	AtHard Enum    `json:"atHard"`
+	// Null if it is the budget of a project or user, or the viewer cannot see it.
+	Domain *Ref `json:"domain"`
+	// Null if it is the budget of a domain or user, or the viewer cannot see it.
+	Project *Ref `json:"project"`
+	// Null if it is the budget of a domain or project, or the viewer cannot see them.
+	User      *UserRef     `json:"user"`
+	CreatedAt time.Time    `json:"createdAt"`
+	Status    BudgetStatus `json:"status"`
+}
+
+// BudgetStatus is where a budget stands.
+type BudgetStatus struct {
+	// Beginning of the current period.
+	From time.Time `json:"from"`
+	// End of the current period; null: it does not end.
+	To    *time.Time `json:"to"`
+	Spent string     `json:"spent"`
+	// What pending and running sessions with a lifetime will still cost at the prices of now, until the end of their lifetime or of the period.
+	Promised string `json:"promised"`
+	// The mean of the last 7 days, or since the beginning of the budget if that is later.
+	PerDay string `json:"perDay"`
+	// When the soft limit is reached if costs continue like that; in the past if it was reached; null: not in this period, or no such limit.
+	SoftReachedAt *time.Time `json:"softReachedAt"`
+	// The same for the hard limit; null: not in this period, or no such limit.
+	HardReachedAt *time.Time `json:"hardReachedAt"`
 }
 
 // BuildCache includes the GraphQL fields of BuildCache requested by the fragment BuildCache.
@@ -682,6 +741,8 @@ type ChatAnswer struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// Null until then.
 	EndedAt *time.Time `json:"endedAt"`
+	// What its tokens cost at the prices of its end, rounded to six decimals; null before the end, without prices, if the engine did not report tokens, and in a blind chat before the vote.
+	Cost *string `json:"cost"`
 	// Null in a blind chat before the vote.
 	Model *ChatModel `json:"model"`
 	// Null before the end, and in a blind chat before the vote.
@@ -931,6 +992,23 @@ type CreateAccessTokenInput struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
+type CreateAnnouncementInput struct {
+	// 1 to 4000 characters of Markdown.
+	Text string `json:"text"`
+	// Default: INFO.
+	Severity Enum `json:"severity,omitempty"`
+	// Default: EVERYONE.
+	Audience Enum `json:"audience,omitempty"`
+	// The domain or project; required for these audiences, and not allowed for others.
+	ScopeID string `json:"scopeID,omitempty"`
+	// Default: true.
+	Dismissable *bool `json:"dismissable,omitempty"`
+	// Default: now.
+	StartsAt *time.Time `json:"startsAt,omitempty"`
+	// Default: until it is deleted.
+	EndsAt *time.Time `json:"endsAt,omitempty"`
+}
+
 type CreateChatEndpointInput struct {
 	// 1 to 64 characters, unique.
 	Name string `json:"name"`
@@ -1076,6 +1154,17 @@ type CreateJoinTokenInput struct {
 type CreateKeypairInput struct {
 	Name      string `json:"name"`
 	RateLimit *int   `json:"rateLimit,omitempty"`
+}
+
+type CreateNoticeChannelInput struct {
+	// WEBHOOK or SLACK.
+	Type Enum `json:"type"`
+	// 1 to 64 characters.
+	Name string `json:"name"`
+	// At most 2048 bytes. It must begin with https://; http:// is possible for hosts that the operator allows.
+	URL string `json:"url"`
+	// True: it gets the notices for administrators of the cluster. Only superadmins can create such channels. Default: false.
+	Cluster bool `json:"cluster,omitempty"`
 }
 
 type CreateObjectStorageInput struct {
@@ -1365,6 +1454,14 @@ type DeleteAgentInput struct {
 	Expel bool `json:"expel,omitempty"`
 }
 
+type DeleteAnnouncementInput struct {
+	ID string `json:"id"`
+}
+
+type DeleteBudgetInput struct {
+	ID string `json:"id"`
+}
+
 type DeleteChatEndpointInput struct {
 	ID string `json:"id"`
 }
@@ -1409,6 +1506,10 @@ type DeleteKeypairInput struct {
 	ID string `json:"id"`
 }
 
+type DeleteNoticeChannelInput struct {
+	ID string `json:"id"`
+}
+
 type DeleteObjectStorageInput struct {
 	ID string `json:"id"`
 }
@@ -1418,6 +1519,10 @@ type DeleteOrphanInput struct {
 	Volume string `json:"volume"`
 	Scope  string `json:"scope"`
 	Folder string `json:"folder,omitempty"`
+}
+
+type DeletePriceInput struct {
+	ID string `json:"id"`
 }
 
 type DeleteProjectInput struct {
@@ -1538,6 +1643,8 @@ type Deployment struct {
 	Ready DeploymentReadyDeploymentReplicaConnection `json:"ready"`
 	// What the gateways measured in the last minute; null if none reports.
 	Load *DeploymentLoad `json:"load"`
+	// Null if neither the deployment nor all deployments have a price.
+	TokenPrices *TokenPrices `json:"tokenPrices"`
 }
 
 // DeploymentDetail is a deployment with its settings.
@@ -1615,8 +1722,10 @@ type __premarshalDeploymentDetail struct {
 
 	Ready DeploymentReadyDeploymentReplicaConnection `json:"ready"`
 
-	Load     *DeploymentLoad    `json:"load"`
-	Strategy DeploymentStrategy `json:"strategy"`
+	Load *DeploymentLoad `json:"load"`
+
+	TokenPrices *TokenPrices       `json:"tokenPrices"`
+	Strategy    DeploymentStrategy `json:"strategy"`
 
 	Scaling DeploymentScaling `json:"scaling"`
 }
@@ -1656,6 +1765,7 @@ func (v *DeploymentDetail) __premarshalJSON() (*__premarshalDeploymentDetail, er
 	retval.Traffic = v.Deployment.Traffic
 	retval.Ready = v.Deployment.Ready
 	retval.Load = v.Deployment.Load
+	retval.TokenPrices = v.Deployment.TokenPrices
 	return &retval, nil
 }
 
@@ -2269,6 +2379,8 @@ type DryRun struct {
 	Agents []Ref `json:"agents"`
 	// Why the session would wait, and which changes would let it start at once; null if it would not wait.
 	Pending *Advice `json:"pending"`
+	// What the session would cost in an hour at the prices of now, rounded to six decimals; null if no slot has a price, or it would be refused.
+	PricePerHour *string `json:"pricePerHour"`
 }
 
 // DryRunRefusalsRefusal includes the requested fields of the GraphQL type Refusal.
@@ -3228,6 +3340,11 @@ type LoginSession struct {
 	Current bool `json:"current"`
 }
 
+type MarkNoticesReadInput struct {
+	// At most 500. Default: all.
+	Ids []string `json:"ids,omitzero"`
+}
+
 // Membership is one member of a project.
 type Membership struct {
 	ID    string  `json:"id"`
@@ -3352,6 +3469,95 @@ type NewToken struct {
 	AccessToken AccessToken `json:"accessToken"`
 	// The secret; it is shown only once. Null after a revocation.
 	Secret *string `json:"secret"`
+}
+
+// Notice is an event for the user.
+type Notice struct {
+	ID       string `json:"id"`
+	Kind     Enum   `json:"kind"`
+	Severity Enum   `json:"severity"`
+	// One sentence in English.
+	Text string `json:"text"`
+	// What the event was about, for texts in other languages: names and numbers, depending on the kind.
+	Parameters map[string]string `json:"parameters"`
+	// Events that it stands for: more than 1 if many happened within a minute.
+	Count int `json:"count"`
+	// The object that it is about, such as a session; null if it is not about one.
+	SubjectID *string `json:"subjectID"`
+	// Null while it is unread.
+	ReadAt    *time.Time `json:"readAt"`
+	CreatedAt time.Time  `json:"createdAt"`
+}
+
+// NoticeChannel includes the GraphQL fields of NoticeChannel requested by the fragment NoticeChannel.
+// The GraphQL type's documentation follows.
+//
+// An address to which notices are sent.
+type NoticeChannel struct {
+	ID string `json:"id"`
+	// WEBHOOK or SLACK.
+	Type Enum   `json:"type"`
+	Name string `json:"name"`
+	// The only part of the address that is shown, because the rest can be a secret.
+	Host string `json:"host"`
+	// Reports whether it gets the notices for administrators of the cluster, instead of those of a person.
+	Cluster bool `json:"cluster"`
+	Enabled bool `json:"enabled"`
+	// Why the platform disabled it; otherwise empty.
+	DisabledReason string `json:"disabledReason"`
+	// Null: the last delivery succeeded.
+	FailingSince *time.Time `json:"failingSince"`
+	CreatedAt    time.Time  `json:"createdAt"`
+}
+
+// NoticeDelivery includes the GraphQL fields of NoticeDelivery requested by the fragment NoticeDelivery.
+// The GraphQL type's documentation follows.
+//
+// A notice on its way through one channel.
+type NoticeDelivery struct {
+	ID       string `json:"id"`
+	Type     Enum   `json:"type"`
+	Kind     Enum   `json:"kind"`
+	Status   Enum   `json:"status"`
+	Attempts int    `json:"attempts"`
+	// The last error; otherwise empty.
+	Message string `json:"message"`
+	// Null: e-mail.
+	ChannelID *string   `json:"channelID"`
+	CreatedAt time.Time `json:"createdAt"`
+	// Null until then.
+	SentAt *time.Time `json:"sentAt"`
+}
+
+type NoticeRoutesInput struct {
+	Kind Enum `json:"kind"`
+	// Empty: such events make no notice. Null: the default.
+	Routes []Enum `json:"routes,omitzero"`
+}
+
+// NoticeSettings includes the GraphQL fields of NoticeSettings requested by the fragment NoticeSettings.
+// The GraphQL type's documentation follows.
+//
+// What the viewer chose about their notices.
+type NoticeSettings struct {
+	// Of mails.
+	Language Enum `json:"language"`
+	// Reports whether the platform can send mail.
+	Mail bool `json:"mail"`
+	// Every kind that the viewer can get.
+	Kinds []NoticeSettingsKindsNoticeRoutes `json:"kinds"`
+}
+
+// NoticeSettingsKindsNoticeRoutes includes the requested fields of the GraphQL type NoticeRoutes.
+// The GraphQL type's documentation follows.
+//
+// How notices of one kind reach the viewer.
+type NoticeSettingsKindsNoticeRoutes struct {
+	Kind     Enum `json:"kind"`
+	Severity Enum `json:"severity"`
+	// Reports whether only superadmins get it.
+	ForAdmins bool   `json:"forAdmins"`
+	Routes    []Enum `json:"routes"`
 }
 
 // ObjectStorage is a bucket that folders are imported from and exported to.
@@ -3638,6 +3844,24 @@ type Preset struct {
 	ResourceGroup *Ref `json:"resourceGroup"`
 }
 
+// Price is a price from a time on.
+type Price struct {
+	ID   string `json:"id"`
+	Kind Enum   `json:"kind"`
+	// Name of the slot; empty for prices of tokens.
+	Slot string `json:"slot"`
+	// In the currency of the cluster, for one unit and hour (memory: 1 GiB) or for 1,000 tokens, as an exact decimal.
+	Amount    string    `json:"amount"`
+	ValidFrom time.Time `json:"validFrom"`
+	// Applies to sessions of this group instead of the price for all groups; null for the price for all groups.
+	ResourceGroup *Ref `json:"resourceGroup"`
+	// Applies to tokens of this deployment instead of the price for all deployments; null for the price for all deployments.
+	Deployment *Ref `json:"deployment"`
+	// Null if they were deleted, or if the viewer cannot see them.
+	Creator   *UserRef  `json:"creator"`
+	CreatedAt time.Time `json:"createdAt"`
+}
+
 // Project is a project with the number of its members.
 type Project struct {
 	ID          string                                 `json:"id"`
@@ -3901,6 +4125,10 @@ type RequestedSession struct {
 	Status Enum   `json:"status"`
 	// The request, as createSession would take it again. Null if the viewer cannot enter the session.
 	Request *SessionRequest `json:"request"`
+}
+
+type ResendNoticeDeliveryInput struct {
+	ID string `json:"id"`
 }
 
 type ResetTOTPInput struct {
@@ -4616,6 +4844,52 @@ type SessionUse struct {
 	Seconds int64 `json:"seconds"`
 }
 
+type SetBudgetInput struct {
+	// Changes this budget. Default: a new one, for exactly one of domain, project and user.
+	ID string `json:"id,omitempty"`
+	// Default: it is not the budget of a domain.
+	Domain string `json:"domain,omitempty"`
+	// Default: it is not the budget of a project.
+	Project string `json:"project,omitempty"`
+	// Default: it is not the budget of a user.
+	User string `json:"user,omitempty"`
+	// Default: MONTH. Cannot be changed, as the next three.
+	Period Enum `json:"period,omitempty"`
+	// Default: now.
+	StartsAt *time.Time `json:"startsAt,omitempty"`
+	// Default: no end.
+	EndsAt *time.Time `json:"endsAt,omitempty"`
+	// Default: UTC.
+	TimeZone string `json:"timeZone,omitempty"`
+	// A decimal, or none. Default: none, or the limit stays. One limit is required.
+	Soft string `json:"soft,omitempty"`
+	// A decimal, or none. Default: none, or the limit stays.
+	Hard string `json:"hard,omitempty"`
+	// Default: KEEP, or the setting stays.
+	AtHard Enum `json:"atHard,omitempty"`
+}
+
+type SetNoticeSettingsInput struct {
+	// Default: as before.
+	Language Enum `json:"language,omitempty"`
+	// Default: as before. Kinds that are not named stay as they are.
+	Kinds []NoticeRoutesInput `json:"kinds,omitzero"`
+}
+
+type SetPriceInput struct {
+	Kind Enum `json:"kind"`
+	// Required for SLOT_HOUR. Default: none.
+	Slot string `json:"slot,omitempty"`
+	// A decimal from 0 to 1,000,000,000 with at most six decimals.
+	Amount string `json:"amount"`
+	// Not in the past. Default: now.
+	ValidFrom *time.Time `json:"validFrom,omitempty"`
+	// For SLOT_HOUR. Default: all resource groups.
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+	// For tokens. Default: all deployments.
+	Deployment string `json:"deployment,omitempty"`
+}
+
 // Sets the limits of a user's or a project's scope, and creates the scope if it does not exist. limitBytes overrides the
 // policies of the owner, but not those of the domain; 0 allows nothing, null means the limit of the policies. For
 // limitInodes, null means unlimited. A volume accepts only the limits that are in its capabilities: quota-bytes,
@@ -4874,6 +5148,11 @@ type TerminateSessionInput struct {
 	Force bool `json:"force,omitempty"`
 }
 
+type TestNoticeChannelInput struct {
+	// Default: e-mail.
+	ID string `json:"id,omitempty"`
+}
+
 type TestObjectStorageInput struct {
 	ID string `json:"id"`
 }
@@ -4904,6 +5183,16 @@ type TimeSeries struct {
 	Mean    []float64 `json:"mean"`
 	Minimum []float64 `json:"minimum"`
 	Maximum []float64 `json:"maximum"`
+}
+
+// TokenPrices are what 1,000 tokens cost.
+type TokenPrices struct {
+	// Null: no price.
+	Input *string `json:"input"`
+	// Null: no price.
+	CachedInput *string `json:"cachedInput"`
+	// Null: no price.
+	Output *string `json:"output"`
 }
 
 // TOTPSecret is the secret that an authenticator app needs.
@@ -5141,6 +5430,16 @@ type UpdateKeypairInput struct {
 	MakeDefault    *bool   `json:"makeDefault,omitempty"`
 	RateLimit      *int    `json:"rateLimit,omitempty"`
 	ClearRateLimit *bool   `json:"clearRateLimit,omitempty"`
+}
+
+type UpdateNoticeChannelInput struct {
+	ID string `json:"id"`
+	// Default: as before.
+	Name *string `json:"name,omitempty"`
+	// Default: as before.
+	URL *string `json:"url,omitempty"`
+	// Default: as before. A channel that is enabled again does not get what was dropped meanwhile.
+	Enabled *bool `json:"enabled,omitempty"`
 }
 
 // Fields that are null stay unchanged. To change the endpoint or the access key, give the secret again.
@@ -5385,6 +5684,10 @@ type UsageRow struct {
 	Slot string `json:"slot"`
 	// Amount times seconds, as an exact decimal in the slot's unit.
 	SlotSeconds string `json:"slotSeconds"`
+	// In the currency of the cluster, rounded to six decimals so that the rows of every grouping add up to the same; null if no price applied.
+	Cost *string `json:"cost"`
+	// The part of slotSeconds to which no price applied.
+	UnpricedSlotSeconds string `json:"unpricedSlotSeconds"`
 	// In the order of by.
 	Keys []UsageKey `json:"keys"`
 }
@@ -5880,6 +6183,11 @@ type __createAccessTokenInput struct {
 	Input CreateAccessTokenInput `json:"input"`
 }
 
+// __createAnnouncementInput is used internally by genqlient
+type __createAnnouncementInput struct {
+	Input CreateAnnouncementInput `json:"input"`
+}
+
 // __createChatEndpointInput is used internally by genqlient
 type __createChatEndpointInput struct {
 	Input CreateChatEndpointInput `json:"input"`
@@ -5938,6 +6246,11 @@ type __createJoinTokenInput struct {
 // __createKeypairInput is used internally by genqlient
 type __createKeypairInput struct {
 	Input CreateKeypairInput `json:"input"`
+}
+
+// __createNoticeChannelInput is used internally by genqlient
+type __createNoticeChannelInput struct {
+	Input CreateNoticeChannelInput `json:"input"`
 }
 
 // __createObjectStorageInput is used internally by genqlient
@@ -6025,6 +6338,16 @@ type __deleteAgentInput struct {
 	Input DeleteAgentInput `json:"input"`
 }
 
+// __deleteAnnouncementInput is used internally by genqlient
+type __deleteAnnouncementInput struct {
+	Input DeleteAnnouncementInput `json:"input"`
+}
+
+// __deleteBudgetInput is used internally by genqlient
+type __deleteBudgetInput struct {
+	Input DeleteBudgetInput `json:"input"`
+}
+
 // __deleteBuildCacheInput is used internally by genqlient
 type __deleteBuildCacheInput struct {
 	Project string `json:"project"`
@@ -6075,6 +6398,11 @@ type __deleteKeypairInput struct {
 	Input DeleteKeypairInput `json:"input"`
 }
 
+// __deleteNoticeChannelInput is used internally by genqlient
+type __deleteNoticeChannelInput struct {
+	Input DeleteNoticeChannelInput `json:"input"`
+}
+
 // __deleteObjectStorageInput is used internally by genqlient
 type __deleteObjectStorageInput struct {
 	Input DeleteObjectStorageInput `json:"input"`
@@ -6083,6 +6411,11 @@ type __deleteObjectStorageInput struct {
 // __deleteOrphanInput is used internally by genqlient
 type __deleteOrphanInput struct {
 	Input DeleteOrphanInput `json:"input"`
+}
+
+// __deletePriceInput is used internally by genqlient
+type __deletePriceInput struct {
+	Input DeletePriceInput `json:"input"`
 }
 
 // __deleteProjectInput is used internally by genqlient
@@ -6228,6 +6561,11 @@ type __kernelLogsInput struct {
 	TailLines *int   `json:"tailLines,omitempty"`
 }
 
+// __markNoticesReadInput is used internally by genqlient
+type __markNoticesReadInput struct {
+	Input MarkNoticesReadInput `json:"input"`
+}
+
 // __moveFilesInput is used internally by genqlient
 type __moveFilesInput struct {
 	Input MoveFilesInput `json:"input"`
@@ -6292,6 +6630,12 @@ type __queryAgentsInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __queryAnnouncementsInput is used internally by genqlient
+type __queryAnnouncementsInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+}
+
 // __queryAppLogInput is used internally by genqlient
 type __queryAppLogInput struct {
 	ID     string `json:"id"`
@@ -6311,6 +6655,14 @@ type __queryAuditEntriesInput struct {
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
 	Where Where  `json:"where,omitzero"`
+}
+
+// __queryBudgetsInput is used internally by genqlient
+type __queryBudgetsInput struct {
+	Domain  string `json:"domain,omitempty"`
+	Project string `json:"project,omitempty"`
+	User    string `json:"user,omitempty"`
+	Mine    bool   `json:"mine"`
 }
 
 // __queryCapacityReportInput is used internally by genqlient
@@ -6519,6 +6871,26 @@ type __queryMyVfolderSharesInput struct {
 	Where Where  `json:"where,omitzero"`
 }
 
+// __queryNoticeChannelsInput is used internally by genqlient
+type __queryNoticeChannelsInput struct {
+	Cluster bool `json:"cluster,omitempty"`
+}
+
+// __queryNoticeDeliveriesInput is used internally by genqlient
+type __queryNoticeDeliveriesInput struct {
+	Cluster bool   `json:"cluster,omitempty"`
+	First   *int   `json:"first,omitempty"`
+	After   string `json:"after,omitempty"`
+	Where   Where  `json:"where,omitzero"`
+}
+
+// __queryNoticesInput is used internally by genqlient
+type __queryNoticesInput struct {
+	First *int   `json:"first,omitempty"`
+	After string `json:"after,omitempty"`
+	Where Where  `json:"where,omitzero"`
+}
+
 // __queryObjectStoragesInput is used internally by genqlient
 type __queryObjectStoragesInput struct {
 	First *int   `json:"first,omitempty"`
@@ -6532,6 +6904,11 @@ type __queryObjectsInput struct {
 	Path  string `json:"path,omitempty"`
 	First *int   `json:"first,omitempty"`
 	After string `json:"after,omitempty"`
+}
+
+// __queryPricesInput is used internally by genqlient
+type __queryPricesInput struct {
+	History bool `json:"history"`
 }
 
 // __queryProjectByNameInput is used internally by genqlient
@@ -6874,6 +7251,11 @@ type __replayChatInput struct {
 	Input ReplayChatInput `json:"input"`
 }
 
+// __resendNoticeDeliveryInput is used internally by genqlient
+type __resendNoticeDeliveryInput struct {
+	Input ResendNoticeDeliveryInput `json:"input"`
+}
+
 // __resetTotpInput is used internally by genqlient
 type __resetTOTPInput struct {
 	Input ResetTOTPInput `json:"input"`
@@ -6984,6 +7366,21 @@ type __sessionChangedInput struct {
 	ID string `json:"id,omitempty"`
 }
 
+// __setBudgetInput is used internally by genqlient
+type __setBudgetInput struct {
+	Input SetBudgetInput `json:"input"`
+}
+
+// __setNoticeSettingsInput is used internally by genqlient
+type __setNoticeSettingsInput struct {
+	Input SetNoticeSettingsInput `json:"input"`
+}
+
+// __setPriceInput is used internally by genqlient
+type __setPriceInput struct {
+	Input SetPriceInput `json:"input"`
+}
+
 // __setQuotaScopeInput is used internally by genqlient
 type __setQuotaScopeInput struct {
 	Input SetQuotaScopeInput `json:"input"`
@@ -7047,6 +7444,11 @@ type __sweepRegistryInput struct {
 // __terminateSessionInput is used internally by genqlient
 type __terminateSessionInput struct {
 	Input TerminateSessionInput `json:"input"`
+}
+
+// __testNoticeChannelInput is used internally by genqlient
+type __testNoticeChannelInput struct {
+	Input TestNoticeChannelInput `json:"input"`
 }
 
 // __testObjectStorageInput is used internally by genqlient
@@ -7122,6 +7524,11 @@ type __updateImageInput struct {
 // __updateKeypairInput is used internally by genqlient
 type __updateKeypairInput struct {
 	Input UpdateKeypairInput `json:"input"`
+}
+
+// __updateNoticeChannelInput is used internally by genqlient
+type __updateNoticeChannelInput struct {
+	Input UpdateNoticeChannelInput `json:"input"`
 }
 
 // __updateObjectStorageInput is used internally by genqlient
@@ -7376,6 +7783,16 @@ type createAccessTokenResponse struct {
 	Payload NewToken `json:"payload"`
 }
 
+// createAnnouncementPayload includes the requested fields of the GraphQL type AnnouncementPayload.
+type createAnnouncementPayload struct {
+	Announcement Announcement `json:"announcement"`
+}
+
+// createAnnouncementResponse is returned by createAnnouncement on success.
+type createAnnouncementResponse struct {
+	Payload createAnnouncementPayload `json:"payload"`
+}
+
 // createChatEndpointPayload includes the requested fields of the GraphQL type ChatEndpointPayload.
 type createChatEndpointPayload struct {
 	Endpoint ChatEndpoint `json:"endpoint"`
@@ -7477,6 +7894,18 @@ type createJoinTokenResponse struct {
 // createKeypairResponse is returned by createKeypair on success.
 type createKeypairResponse struct {
 	Payload NewKeypair `json:"payload"`
+}
+
+// createNoticeChannelPayloadCreateNoticeChannelPayload includes the requested fields of the GraphQL type CreateNoticeChannelPayload.
+type createNoticeChannelPayloadCreateNoticeChannelPayload struct {
+	Channel NoticeChannel `json:"channel"`
+	// Signs the requests of a webhook. It is shown only once. Null for Slack.
+	Secret *string `json:"secret"`
+}
+
+// createNoticeChannelResponse is returned by createNoticeChannel on success.
+type createNoticeChannelResponse struct {
+	Payload createNoticeChannelPayloadCreateNoticeChannelPayload `json:"payload"`
 }
 
 // createObjectStoragePayload includes the requested fields of the GraphQL type ObjectStoragePayload.
@@ -7652,6 +8081,26 @@ type deleteAgentResponse struct {
 	Payload deleteAgentPayload `json:"payload"`
 }
 
+// deleteAnnouncementPayloadDeleteAnnouncementPayload includes the requested fields of the GraphQL type DeleteAnnouncementPayload.
+type deleteAnnouncementPayloadDeleteAnnouncementPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteAnnouncementResponse is returned by deleteAnnouncement on success.
+type deleteAnnouncementResponse struct {
+	Payload deleteAnnouncementPayloadDeleteAnnouncementPayload `json:"payload"`
+}
+
+// deleteBudgetPayloadDeleteBudgetPayload includes the requested fields of the GraphQL type DeleteBudgetPayload.
+type deleteBudgetPayloadDeleteBudgetPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteBudgetResponse is returned by deleteBudget on success.
+type deleteBudgetResponse struct {
+	Payload deleteBudgetPayloadDeleteBudgetPayload `json:"payload"`
+}
+
 // deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload includes the requested fields of the GraphQL type DeleteBuildCachePayload.
 type deleteBuildCacheDeleteBuildCacheDeleteBuildCachePayload struct {
 	// Builds whose results were removed.
@@ -7767,6 +8216,17 @@ type deleteKeypairResponse struct {
 	Payload deleteKeypairPayloadDeleteKeypairPayload `json:"payload"`
 }
 
+// deleteNoticeChannelPayloadDeleteNoticeChannelPayload includes the requested fields of the GraphQL type DeleteNoticeChannelPayload.
+type deleteNoticeChannelPayloadDeleteNoticeChannelPayload struct {
+	ID string `json:"id"`
+}
+
+// deleteNoticeChannelResponse is returned by deleteNoticeChannel on success.
+type deleteNoticeChannelResponse struct {
+	// Deliveries that wait are dropped.
+	Payload deleteNoticeChannelPayloadDeleteNoticeChannelPayload `json:"payload"`
+}
+
 // deleteObjectStoragePayloadDeleteObjectStoragePayload includes the requested fields of the GraphQL type DeleteObjectStoragePayload.
 type deleteObjectStoragePayloadDeleteObjectStoragePayload struct {
 	ID string `json:"id"`
@@ -7787,6 +8247,17 @@ type deleteOrphanPayloadDeleteOrphanPayload struct {
 type deleteOrphanResponse struct {
 	// Permanently deletes an orphan, as a task.
 	Payload deleteOrphanPayloadDeleteOrphanPayload `json:"payload"`
+}
+
+// deletePricePayloadDeletePricePayload includes the requested fields of the GraphQL type DeletePricePayload.
+type deletePricePayloadDeletePricePayload struct {
+	ID string `json:"id"`
+}
+
+// deletePriceResponse is returned by deletePrice on success.
+type deletePriceResponse struct {
+	// Deletes a price that has not begun.
+	Payload deletePricePayloadDeletePricePayload `json:"payload"`
 }
 
 // deleteProjectPayloadDeleteProjectPayload includes the requested fields of the GraphQL type DeleteProjectPayload.
@@ -8251,6 +8722,17 @@ type kernelLogsResponse struct {
 	KernelLogs kernelLogsKernelLogsLogChunk `json:"kernelLogs"`
 }
 
+// markNoticesReadPayloadMarkNoticesReadPayload includes the requested fields of the GraphQL type MarkNoticesReadPayload.
+type markNoticesReadPayloadMarkNoticesReadPayload struct {
+	// Notices that were unread before.
+	Marked int `json:"marked"`
+}
+
+// markNoticesReadResponse is returned by markNoticesRead on success.
+type markNoticesReadResponse struct {
+	Payload markNoticesReadPayloadMarkNoticesReadPayload `json:"payload"`
+}
+
 // moveFilesPayload includes the requested fields of the GraphQL type FilesPayload.
 type moveFilesPayload struct {
 	Results []FileResult `json:"results"`
@@ -8549,6 +9031,38 @@ type queryAgentsResponse struct {
 	Agents queryAgentsAgentsAgentConnection `json:"agents"`
 }
 
+// queryAnnouncementsAnnouncementsAnnouncementConnection includes the requested fields of the GraphQL type AnnouncementConnection.
+type queryAnnouncementsAnnouncementsAnnouncementConnection struct {
+	Edges    []*queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge `json:"edges"`
+	PageInfo pageInfo                                                                      `json:"pageInfo"`
+}
+
+// GetEdges returns queryAnnouncementsAnnouncementsAnnouncementConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryAnnouncementsAnnouncementsAnnouncementConnection) GetEdges() []*queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryAnnouncementsAnnouncementsAnnouncementConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryAnnouncementsAnnouncementsAnnouncementConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge includes the requested fields of the GraphQL type AnnouncementEdge.
+type queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge struct {
+	Node *Announcement `json:"node"`
+}
+
+// GetNode returns queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryAnnouncementsAnnouncementsAnnouncementConnectionEdgesAnnouncementEdge) GetNode() *Announcement {
+	return v.Node
+}
+
+// queryAnnouncementsResponse is returned by queryAnnouncements on success.
+type queryAnnouncementsResponse struct {
+	// For superadmins and monitors, all; for others, those to them that are shown now.
+	Announcements queryAnnouncementsAnnouncementsAnnouncementConnection `json:"announcements"`
+}
+
 // queryAppLogResponse is returned by queryAppLog on success.
 type queryAppLogResponse struct {
 	Node *sessionAppLog `json:"node"`
@@ -8587,6 +9101,20 @@ func (v *queryAuditEntriesAuditEntriesAuditEntryConnectionEdgesAuditEntryEdge) G
 type queryAuditEntriesResponse struct {
 	// The viewer's own actions and the actions on them or in their name; for domain admins, those of the domain; for superadmins and monitors, all.
 	AuditEntries queryAuditEntriesAuditEntriesAuditEntryConnection `json:"auditEntries"`
+}
+
+// queryBudgetsResponse is returned by queryBudgets on success.
+type queryBudgetsResponse struct {
+	// The server's version and its limits.
+	Server queryBudgetsServer `json:"server"`
+	// The budgets that the viewer can see: their own, those of their projects, and as an administrator those of their domain. At most 1,000.
+	Budgets []Budget `json:"budgets"`
+}
+
+// queryBudgetsServer includes the requested fields of the GraphQL type Server.
+type queryBudgetsServer struct {
+	// Of prices and budgets, such as EUR.
+	Currency string `json:"currency"`
 }
 
 // queryBuildCachesResponse is returned by queryBuildCaches on success.
@@ -8709,6 +9237,24 @@ type queryChatsResponse struct {
 // queryClusterResponse is returned by queryCluster on success.
 type queryClusterResponse struct {
 	Cluster Overview `json:"cluster"`
+}
+
+// queryCurrencyResponse is returned by queryCurrency on success.
+type queryCurrencyResponse struct {
+	// The server's version and its limits.
+	Server queryCurrencyServer `json:"server"`
+}
+
+// queryCurrencyServer includes the requested fields of the GraphQL type Server.
+type queryCurrencyServer struct {
+	// Of prices and budgets, such as EUR.
+	Currency string `json:"currency"`
+}
+
+// queryCurrentAnnouncementsResponse is returned by queryCurrentAnnouncements on success.
+type queryCurrentAnnouncementsResponse struct {
+	// Announcements to the viewer that are shown now and that they did not hide, the most severe first.
+	CurrentAnnouncements []Announcement `json:"currentAnnouncements"`
 }
 
 // queryDeploymentEventsResponse is returned by queryDeploymentEvents on success.
@@ -9326,6 +9872,77 @@ func (v *queryMyVfolderSharesVfolderSharesVfolderShareConnectionEdgesVfolderShar
 	return v.Node
 }
 
+// queryNoticeChannelsResponse is returned by queryNoticeChannels on success.
+type queryNoticeChannelsResponse struct {
+	// Channels of the viewer or, for superadmins and monitors, of the cluster.
+	NoticeChannels []NoticeChannel `json:"noticeChannels"`
+}
+
+// queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection includes the requested fields of the GraphQL type NoticeDeliveryConnection.
+type queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection struct {
+	Edges    []*queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge `json:"edges"`
+	PageInfo pageInfo                                                                                `json:"pageInfo"`
+}
+
+// GetEdges returns queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection) GetEdges() []*queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection) GetPageInfo() pageInfo {
+	return v.PageInfo
+}
+
+// queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge includes the requested fields of the GraphQL type NoticeDeliveryEdge.
+type queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge struct {
+	Node *NoticeDelivery `json:"node"`
+}
+
+// GetNode returns queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnectionEdgesNoticeDeliveryEdge) GetNode() *NoticeDelivery {
+	return v.Node
+}
+
+// queryNoticeDeliveriesResponse is returned by queryNoticeDeliveries on success.
+type queryNoticeDeliveriesResponse struct {
+	// Deliveries of the viewer's notices or, for superadmins and monitors, of the cluster's channels.
+	NoticeDeliveries queryNoticeDeliveriesNoticeDeliveriesNoticeDeliveryConnection `json:"noticeDeliveries"`
+}
+
+// queryNoticeSettingsResponse is returned by queryNoticeSettings on success.
+type queryNoticeSettingsResponse struct {
+	NoticeSettings NoticeSettings `json:"noticeSettings"`
+}
+
+// queryNoticesNoticesNoticeConnection includes the requested fields of the GraphQL type NoticeConnection.
+type queryNoticesNoticesNoticeConnection struct {
+	Edges    []*queryNoticesNoticesNoticeConnectionEdgesNoticeEdge `json:"edges"`
+	PageInfo pageInfo                                              `json:"pageInfo"`
+}
+
+// GetEdges returns queryNoticesNoticesNoticeConnection.Edges, and is useful for accessing the field via an interface.
+func (v *queryNoticesNoticesNoticeConnection) GetEdges() []*queryNoticesNoticesNoticeConnectionEdgesNoticeEdge {
+	return v.Edges
+}
+
+// GetPageInfo returns queryNoticesNoticesNoticeConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *queryNoticesNoticesNoticeConnection) GetPageInfo() pageInfo { return v.PageInfo }
+
+// queryNoticesNoticesNoticeConnectionEdgesNoticeEdge includes the requested fields of the GraphQL type NoticeEdge.
+type queryNoticesNoticesNoticeConnectionEdgesNoticeEdge struct {
+	Node *Notice `json:"node"`
+}
+
+// GetNode returns queryNoticesNoticesNoticeConnectionEdgesNoticeEdge.Node, and is useful for accessing the field via an interface.
+func (v *queryNoticesNoticesNoticeConnectionEdgesNoticeEdge) GetNode() *Notice { return v.Node }
+
+// queryNoticesResponse is returned by queryNotices on success.
+type queryNoticesResponse struct {
+	// Notices of the viewer.
+	Notices queryNoticesNoticesNoticeConnection `json:"notices"`
+}
+
 // queryObjectStoragesObjectStoragesObjectStorageConnection includes the requested fields of the GraphQL type ObjectStorageConnection.
 type queryObjectStoragesObjectStoragesObjectStorageConnection struct {
 	Edges    []*queryObjectStoragesObjectStoragesObjectStorageConnectionEdgesObjectStorageEdge `json:"edges"`
@@ -9367,6 +9984,20 @@ type queryObjectsResponse struct {
 type queryOccupancyAuditResponse struct {
 	// Compares agents and database without changing anything.
 	OccupancyAudit OccupancyAudit `json:"occupancyAudit"`
+}
+
+// queryPricesResponse is returned by queryPrices on success.
+type queryPricesResponse struct {
+	// The server's version and its limits.
+	Server queryPricesServer `json:"server"`
+	// Prices that apply now or later, by what they are for, the latest first.
+	Prices []Price `json:"prices"`
+}
+
+// queryPricesServer includes the requested fields of the GraphQL type Server.
+type queryPricesServer struct {
+	// Of prices and budgets, such as EUR.
+	Currency string `json:"currency"`
 }
 
 // queryProjectByNameResponse is returned by queryProjectByName on success.
@@ -10279,6 +10910,17 @@ type replayChatResponse struct {
 	Payload replayChatPayloadChatReplayPayload `json:"payload"`
 }
 
+// resendNoticeDeliveryPayload includes the requested fields of the GraphQL type NoticeDeliveryPayload.
+type resendNoticeDeliveryPayload struct {
+	Delivery NoticeDelivery `json:"delivery"`
+}
+
+// resendNoticeDeliveryResponse is returned by resendNoticeDelivery on success.
+type resendNoticeDeliveryResponse struct {
+	// Sends a delivery of the status DEAD or DROPPED again, for 24 hours and with the same id.
+	Payload resendNoticeDeliveryPayload `json:"payload"`
+}
+
 // resetTotpPayloadResetTotpPayload includes the requested fields of the GraphQL type ResetTotpPayload.
 type resetTOTPPayloadResetTOTPPayload struct {
 	User User `json:"user"`
@@ -10623,6 +11265,38 @@ type sessionPending struct {
 	Pending *Advice `json:"pending"`
 }
 
+// setBudgetPayload includes the requested fields of the GraphQL type BudgetPayload.
+type setBudgetPayload struct {
+	Budget Budget `json:"budget"`
+}
+
+// setBudgetResponse is returned by setBudget on success.
+type setBudgetResponse struct {
+	// Superadmins can set every budget, and administrators of a domain those of its projects and users.
+	Payload setBudgetPayload `json:"payload"`
+}
+
+// setNoticeSettingsPayload includes the requested fields of the GraphQL type NoticeSettingsPayload.
+type setNoticeSettingsPayload struct {
+	Settings NoticeSettings `json:"settings"`
+}
+
+// setNoticeSettingsResponse is returned by setNoticeSettings on success.
+type setNoticeSettingsResponse struct {
+	Payload setNoticeSettingsPayload `json:"payload"`
+}
+
+// setPricePayload includes the requested fields of the GraphQL type PricePayload.
+type setPricePayload struct {
+	Price Price `json:"price"`
+}
+
+// setPriceResponse is returned by setPrice on success.
+type setPriceResponse struct {
+	// Sets a price from now or from a later time on. The price until then stays, so that past costs never change.
+	Payload setPricePayload `json:"payload"`
+}
+
 // setQuotaScopePayload includes the requested fields of the GraphQL type QuotaScopePayload.
 type setQuotaScopePayload struct {
 	QuotaScope QuotaScope `json:"quotaScope"`
@@ -10770,6 +11444,19 @@ type terminateSessionPayload struct {
 // terminateSessionResponse is returned by terminateSession on success.
 type terminateSessionResponse struct {
 	Payload terminateSessionPayload `json:"payload"`
+}
+
+// testNoticeChannelPayloadTestNoticeChannelPayload includes the requested fields of the GraphQL type TestNoticeChannelPayload.
+type testNoticeChannelPayloadTestNoticeChannelPayload struct {
+	Delivered bool `json:"delivered"`
+	// Why it was not delivered; otherwise empty.
+	Message string `json:"message"`
+}
+
+// testNoticeChannelResponse is returned by testNoticeChannel on success.
+type testNoticeChannelResponse struct {
+	// Sends a notice of the kind TEST at once, without another attempt.
+	Payload testNoticeChannelPayloadTestNoticeChannelPayload `json:"payload"`
 }
 
 // testObjectStorageResponse is returned by testObjectStorage on success.
@@ -10921,6 +11608,16 @@ type updateImageUpdateImageImagePayload struct {
 // updateKeypairResponse is returned by updateKeypair on success.
 type updateKeypairResponse struct {
 	Payload NewKeypair `json:"payload"`
+}
+
+// updateNoticeChannelPayload includes the requested fields of the GraphQL type NoticeChannelPayload.
+type updateNoticeChannelPayload struct {
+	Channel NoticeChannel `json:"channel"`
+}
+
+// updateNoticeChannelResponse is returned by updateNoticeChannel on success.
+type updateNoticeChannelResponse struct {
+	Payload updateNoticeChannelPayload `json:"payload"`
 }
 
 // updateObjectStoragePayload includes the requested fields of the GraphQL type ObjectStoragePayload.
@@ -11190,6 +11887,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -11233,6 +11933,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -12210,6 +12915,53 @@ func createAccessToken(
 	return data_, err_
 }
 
+// The mutation executed by createAnnouncement.
+const createAnnouncement_Operation = `
+mutation CreateAnnouncement ($input: CreateAnnouncementInput!) {
+	payload: createAnnouncement(input: $input) {
+		announcement {
+			... Announcement
+		}
+	}
+}
+fragment Announcement on Announcement {
+	id
+	text
+	severity
+	audience
+	scopeID
+	dismissable
+	startsAt
+	endsAt
+	createdAt
+}
+`
+
+func createAnnouncement(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateAnnouncementInput,
+) (data_ *createAnnouncementResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateAnnouncement",
+		Query:  createAnnouncement_Operation,
+		Variables: &__createAnnouncementInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createAnnouncementResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by createChat.
 const createChat_Operation = `
 mutation CreateChat ($input: CreateChatInput!) {
@@ -12357,6 +13109,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -12400,6 +13155,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -12951,6 +13711,54 @@ func createKeypair(
 	}
 
 	data_ = &createKeypairResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by createNoticeChannel.
+const createNoticeChannel_Operation = `
+mutation CreateNoticeChannel ($input: CreateNoticeChannelInput!) {
+	payload: createNoticeChannel(input: $input) {
+		channel {
+			... NoticeChannel
+		}
+		secret
+	}
+}
+fragment NoticeChannel on NoticeChannel {
+	id
+	type
+	name
+	host
+	cluster
+	enabled
+	disabledReason
+	failingSince
+	createdAt
+}
+`
+
+func createNoticeChannel(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input CreateNoticeChannelInput,
+) (data_ *createNoticeChannelResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CreateNoticeChannel",
+		Query:  createNoticeChannel_Operation,
+		Variables: &__createNoticeChannelInput{
+			Input: input,
+		},
+	}
+
+	data_ = &createNoticeChannelResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -14128,6 +14936,74 @@ func deleteAgent(
 	return data_, err_
 }
 
+// The mutation executed by deleteAnnouncement.
+const deleteAnnouncement_Operation = `
+mutation DeleteAnnouncement ($input: DeleteAnnouncementInput!) {
+	payload: deleteAnnouncement(input: $input) {
+		id
+	}
+}
+`
+
+func deleteAnnouncement(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteAnnouncementInput,
+) (data_ *deleteAnnouncementResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteAnnouncement",
+		Query:  deleteAnnouncement_Operation,
+		Variables: &__deleteAnnouncementInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteAnnouncementResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deleteBudget.
+const deleteBudget_Operation = `
+mutation DeleteBudget ($input: DeleteBudgetInput!) {
+	payload: deleteBudget(input: $input) {
+		id
+	}
+}
+`
+
+func deleteBudget(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteBudgetInput,
+) (data_ *deleteBudgetResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteBudget",
+		Query:  deleteBudget_Operation,
+		Variables: &__deleteBudgetInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteBudgetResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteBuildCache.
 const deleteBuildCache_Operation = `
 mutation DeleteBuildCache ($project: ID!) {
@@ -14284,6 +15160,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -14327,6 +15206,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -14586,6 +15470,40 @@ func deleteKeypair(
 	return data_, err_
 }
 
+// The mutation executed by deleteNoticeChannel.
+const deleteNoticeChannel_Operation = `
+mutation DeleteNoticeChannel ($input: DeleteNoticeChannelInput!) {
+	payload: deleteNoticeChannel(input: $input) {
+		id
+	}
+}
+`
+
+func deleteNoticeChannel(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeleteNoticeChannelInput,
+) (data_ *deleteNoticeChannelResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteNoticeChannel",
+		Query:  deleteNoticeChannel_Operation,
+		Variables: &__deleteNoticeChannelInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deleteNoticeChannelResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by deleteObjectStorage.
 const deleteObjectStorage_Operation = `
 mutation DeleteObjectStorage ($input: DeleteObjectStorageInput!) {
@@ -14660,6 +15578,40 @@ func deleteOrphan(
 	}
 
 	data_ = &deleteOrphanResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by deletePrice.
+const deletePrice_Operation = `
+mutation DeletePrice ($input: DeletePriceInput!) {
+	payload: deletePrice(input: $input) {
+		id
+	}
+}
+`
+
+func deletePrice(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DeletePriceInput,
+) (data_ *deletePriceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeletePrice",
+		Query:  deletePrice_Operation,
+		Variables: &__deletePriceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &deletePriceResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -15950,6 +16902,40 @@ subscription KernelLogs ($kernel: ID!, $follow: Boolean, $offset: Int64, $tailLi
 }
 `
 
+// The mutation executed by markNoticesRead.
+const markNoticesRead_Operation = `
+mutation MarkNoticesRead ($input: MarkNoticesReadInput!) {
+	payload: markNoticesRead(input: $input) {
+		marked
+	}
+}
+`
+
+func markNoticesRead(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input MarkNoticesReadInput,
+) (data_ *markNoticesReadResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "MarkNoticesRead",
+		Query:  markNoticesRead_Operation,
+		Variables: &__markNoticesReadInput{
+			Input: input,
+		},
+	}
+
+	data_ = &markNoticesReadResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by moveFiles.
 const moveFiles_Operation = `
 mutation MoveFiles ($input: MoveFilesInput!) {
@@ -16133,6 +17119,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -16176,6 +17165,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -16808,6 +17802,64 @@ func queryAgents(
 	return data_, err_
 }
 
+// The query executed by queryAnnouncements.
+const queryAnnouncements_Operation = `
+query Announcements ($first: Int, $after: Cursor) {
+	announcements(first: $first, after: $after, orderBy: [{field:CREATED_AT,direction:DESC}]) {
+		edges {
+			node {
+				... Announcement
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment Announcement on Announcement {
+	id
+	text
+	severity
+	audience
+	scopeID
+	dismissable
+	startsAt
+	endsAt
+	createdAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryAnnouncements(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+) (data_ *queryAnnouncementsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Announcements",
+		Query:  queryAnnouncements_Operation,
+		Variables: &__queryAnnouncementsInput{
+			First: first,
+			After: after,
+		},
+	}
+
+	data_ = &queryAnnouncementsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryAppLog.
 const queryAppLog_Operation = `
 query AppLog ($id: ID!, $app: String!, $kernel: ID, $bytes: Int) {
@@ -16973,6 +18025,84 @@ func queryAuditEntries(
 	}
 
 	data_ = &queryAuditEntriesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryBudgets.
+const queryBudgets_Operation = `
+query Budgets ($domain: ID, $project: ID, $user: ID, $mine: Boolean!) {
+	server {
+		currency
+	}
+	budgets(domain: $domain, project: $project, user: $user, mine: $mine) {
+		... Budget
+	}
+}
+fragment Budget on Budget {
+	id
+	period
+	startsAt
+	endsAt
+	timeZone
+	soft
+	hard
+	atHard
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	createdAt
+	status {
+		... BudgetStatus
+	}
+}
+fragment BudgetStatus on BudgetStatus {
+	from
+	to
+	spent
+	promised
+	perDay
+	softReachedAt
+	hardReachedAt
+}
+`
+
+func queryBudgets(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	domain string,
+	project string,
+	user string,
+	mine bool,
+) (data_ *queryBudgetsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Budgets",
+		Query:  queryBudgets_Operation,
+		Variables: &__queryBudgetsInput{
+			Domain:  domain,
+			Project: project,
+			User:    user,
+			Mine:    mine,
+		},
+	}
+
+	data_ = &queryBudgetsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -17239,6 +18369,7 @@ fragment ChatAnswer on ChatAnswer {
 	revision
 	createdAt
 	endedAt
+	cost
 	model {
 		... ChatModel
 	}
@@ -17425,6 +18556,77 @@ func queryCluster(
 	return data_, err_
 }
 
+// The query executed by queryCurrency.
+const queryCurrency_Operation = `
+query Currency {
+	server {
+		currency
+	}
+}
+`
+
+func queryCurrency(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryCurrencyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Currency",
+		Query:  queryCurrency_Operation,
+	}
+
+	data_ = &queryCurrencyResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryCurrentAnnouncements.
+const queryCurrentAnnouncements_Operation = `
+query CurrentAnnouncements {
+	currentAnnouncements {
+		... Announcement
+	}
+}
+fragment Announcement on Announcement {
+	id
+	text
+	severity
+	audience
+	scopeID
+	dismissable
+	startsAt
+	endsAt
+	createdAt
+}
+`
+
+func queryCurrentAnnouncements(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryCurrentAnnouncementsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CurrentAnnouncements",
+		Query:  queryCurrentAnnouncements_Operation,
+	}
+
+	data_ = &queryCurrentAnnouncementsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryDeployment.
 const queryDeployment_Operation = `
 query Deployment ($id: ID!) {
@@ -17476,6 +18678,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -17519,6 +18724,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -17923,6 +19133,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment pageInfo on PageInfo {
 	hasNextPage
@@ -17947,6 +19160,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentReplicaLoad on DeploymentReplicaLoad {
 	replica
@@ -18245,6 +19463,7 @@ fragment DryRun on DryRun {
 	pending {
 		... Advice
 	}
+	pricePerHour
 }
 fragment Advice on PendingReport {
 	... PendingReport
@@ -19777,6 +20996,213 @@ func queryMyVfolderShares(
 	return data_, err_
 }
 
+// The query executed by queryNoticeChannels.
+const queryNoticeChannels_Operation = `
+query NoticeChannels ($cluster: Boolean) {
+	noticeChannels(cluster: $cluster) {
+		... NoticeChannel
+	}
+}
+fragment NoticeChannel on NoticeChannel {
+	id
+	type
+	name
+	host
+	cluster
+	enabled
+	disabledReason
+	failingSince
+	createdAt
+}
+`
+
+func queryNoticeChannels(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	cluster bool,
+) (data_ *queryNoticeChannelsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "NoticeChannels",
+		Query:  queryNoticeChannels_Operation,
+		Variables: &__queryNoticeChannelsInput{
+			Cluster: cluster,
+		},
+	}
+
+	data_ = &queryNoticeChannelsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryNoticeDeliveries.
+const queryNoticeDeliveries_Operation = `
+query NoticeDeliveries ($cluster: Boolean, $first: Int, $after: Cursor, $where: NoticeDeliveryWhereInput) {
+	noticeDeliveries(cluster: $cluster, first: $first, after: $after, orderBy: [{field:CREATED_AT,direction:DESC}], where: $where) {
+		edges {
+			node {
+				... NoticeDelivery
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment NoticeDelivery on NoticeDelivery {
+	id
+	type
+	kind
+	status
+	attempts
+	message
+	channelID
+	createdAt
+	sentAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryNoticeDeliveries(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	cluster bool,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryNoticeDeliveriesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "NoticeDeliveries",
+		Query:  queryNoticeDeliveries_Operation,
+		Variables: &__queryNoticeDeliveriesInput{
+			Cluster: cluster,
+			First:   first,
+			After:   after,
+			Where:   where,
+		},
+	}
+
+	data_ = &queryNoticeDeliveriesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryNoticeSettings.
+const queryNoticeSettings_Operation = `
+query NoticeSettings {
+	noticeSettings {
+		... NoticeSettings
+	}
+}
+fragment NoticeSettings on NoticeSettings {
+	language
+	mail
+	kinds {
+		kind
+		severity
+		forAdmins
+		routes
+	}
+}
+`
+
+func queryNoticeSettings(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *queryNoticeSettingsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "NoticeSettings",
+		Query:  queryNoticeSettings_Operation,
+	}
+
+	data_ = &queryNoticeSettingsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryNotices.
+const queryNotices_Operation = `
+query Notices ($first: Int, $after: Cursor, $where: NoticeWhereInput) {
+	notices(first: $first, after: $after, orderBy: [{field:CREATED_AT,direction:DESC}], where: $where) {
+		edges {
+			node {
+				... Notice
+			}
+		}
+		pageInfo {
+			... pageInfo
+		}
+	}
+}
+fragment Notice on Notice {
+	id
+	kind
+	severity
+	text
+	parameters
+	count
+	subjectID
+	readAt
+	createdAt
+}
+fragment pageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+func queryNotices(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	first *int,
+	after string,
+	where Where,
+) (data_ *queryNoticesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Notices",
+		Query:  queryNotices_Operation,
+		Variables: &__queryNoticesInput{
+			First: first,
+			After: after,
+			Where: where,
+		},
+	}
+
+	data_ = &queryNoticesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by queryObjectStorages.
 const queryObjectStorages_Operation = `
 query ObjectStorages ($first: Int, $after: Cursor, $where: ObjectStorageWhereInput) {
@@ -19943,6 +21369,63 @@ func queryOccupancyAudit(
 	}
 
 	data_ = &queryOccupancyAuditResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by queryPrices.
+const queryPrices_Operation = `
+query Prices ($history: Boolean!) {
+	server {
+		currency
+	}
+	prices(history: $history) {
+		... Price
+	}
+}
+fragment Price on Price {
+	id
+	kind
+	slot
+	amount
+	validFrom
+	resourceGroup {
+		id
+		name
+	}
+	deployment {
+		id
+		name
+	}
+	creator {
+		id
+		email
+	}
+	createdAt
+}
+`
+
+func queryPrices(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	history bool,
+) (data_ *queryPricesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "Prices",
+		Query:  queryPrices_Operation,
+		Variables: &__queryPricesInput{
+			History: history,
+		},
+	}
+
+	data_ = &queryPricesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -23033,6 +24516,8 @@ query UsageReport ($input: UsageReportInput!) {
 fragment UsageRow on UsageRow {
 	slot
 	slotSeconds
+	cost
+	unpricedSlotSeconds
 	keys {
 		... UsageKey
 	}
@@ -24272,6 +25757,7 @@ fragment ChatAnswer on ChatAnswer {
 	revision
 	createdAt
 	endedAt
+	cost
 	model {
 		... ChatModel
 	}
@@ -24703,6 +26189,53 @@ func replayChat(
 	}
 
 	data_ = &replayChatResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by resendNoticeDelivery.
+const resendNoticeDelivery_Operation = `
+mutation ResendNoticeDelivery ($input: ResendNoticeDeliveryInput!) {
+	payload: resendNoticeDelivery(input: $input) {
+		delivery {
+			... NoticeDelivery
+		}
+	}
+}
+fragment NoticeDelivery on NoticeDelivery {
+	id
+	type
+	kind
+	status
+	attempts
+	message
+	channelID
+	createdAt
+	sentAt
+}
+`
+
+func resendNoticeDelivery(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input ResendNoticeDeliveryInput,
+) (data_ *resendNoticeDeliveryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ResendNoticeDelivery",
+		Query:  resendNoticeDelivery_Operation,
+		Variables: &__resendNoticeDeliveryInput{
+			Input: input,
+		},
+	}
+
+	data_ = &resendNoticeDeliveryResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -25758,6 +27291,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -25801,6 +27337,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -26068,6 +27609,7 @@ fragment ChatAnswer on ChatAnswer {
 	revision
 	createdAt
 	endedAt
+	cost
 	model {
 		... ChatModel
 	}
@@ -26147,6 +27689,179 @@ fragment SessionState on Session {
 	}
 }
 `
+
+// The mutation executed by setBudget.
+const setBudget_Operation = `
+mutation SetBudget ($input: SetBudgetInput!) {
+	payload: setBudget(input: $input) {
+		budget {
+			... Budget
+		}
+	}
+}
+fragment Budget on Budget {
+	id
+	period
+	startsAt
+	endsAt
+	timeZone
+	soft
+	hard
+	atHard
+	domain {
+		id
+		name
+	}
+	project {
+		id
+		name
+	}
+	user {
+		id
+		email
+	}
+	createdAt
+	status {
+		... BudgetStatus
+	}
+}
+fragment BudgetStatus on BudgetStatus {
+	from
+	to
+	spent
+	promised
+	perDay
+	softReachedAt
+	hardReachedAt
+}
+`
+
+func setBudget(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SetBudgetInput,
+) (data_ *setBudgetResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetBudget",
+		Query:  setBudget_Operation,
+		Variables: &__setBudgetInput{
+			Input: input,
+		},
+	}
+
+	data_ = &setBudgetResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by setNoticeSettings.
+const setNoticeSettings_Operation = `
+mutation SetNoticeSettings ($input: SetNoticeSettingsInput!) {
+	payload: setNoticeSettings(input: $input) {
+		settings {
+			... NoticeSettings
+		}
+	}
+}
+fragment NoticeSettings on NoticeSettings {
+	language
+	mail
+	kinds {
+		kind
+		severity
+		forAdmins
+		routes
+	}
+}
+`
+
+func setNoticeSettings(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SetNoticeSettingsInput,
+) (data_ *setNoticeSettingsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetNoticeSettings",
+		Query:  setNoticeSettings_Operation,
+		Variables: &__setNoticeSettingsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &setNoticeSettingsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by setPrice.
+const setPrice_Operation = `
+mutation SetPrice ($input: SetPriceInput!) {
+	payload: setPrice(input: $input) {
+		price {
+			... Price
+		}
+	}
+}
+fragment Price on Price {
+	id
+	kind
+	slot
+	amount
+	validFrom
+	resourceGroup {
+		id
+		name
+	}
+	deployment {
+		id
+		name
+	}
+	creator {
+		id
+		email
+	}
+	createdAt
+}
+`
+
+func setPrice(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input SetPriceInput,
+) (data_ *setPriceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetPrice",
+		Query:  setPrice_Operation,
+		Variables: &__setPriceInput{
+			Input: input,
+		},
+	}
+
+	data_ = &setPriceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
 
 // The mutation executed by setQuotaScope.
 const setQuotaScope_Operation = `
@@ -26879,6 +28594,41 @@ func terminateSession(
 	return data_, err_
 }
 
+// The mutation executed by testNoticeChannel.
+const testNoticeChannel_Operation = `
+mutation TestNoticeChannel ($input: TestNoticeChannelInput!) {
+	payload: testNoticeChannel(input: $input) {
+		delivered
+		message
+	}
+}
+`
+
+func testNoticeChannel(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input TestNoticeChannelInput,
+) (data_ *testNoticeChannelResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "TestNoticeChannel",
+		Query:  testNoticeChannel_Operation,
+		Variables: &__testNoticeChannelInput{
+			Input: input,
+		},
+	}
+
+	data_ = &testNoticeChannelResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by testObjectStorage.
 const testObjectStorage_Operation = `
 mutation TestObjectStorage ($input: TestObjectStorageInput!) {
@@ -27372,6 +29122,9 @@ fragment Deployment on Deployment {
 	load {
 		... DeploymentLoad
 	}
+	tokenPrices {
+		... TokenPrices
+	}
 }
 fragment DeploymentStrategy on DeploymentStrategy {
 	kind
@@ -27415,6 +29168,11 @@ fragment DeploymentLoad on DeploymentLoad {
 	replicas {
 		... DeploymentReplicaLoad
 	}
+}
+fragment TokenPrices on TokenPrices {
+	input
+	cachedInput
+	output
 }
 fragment DeploymentTarget on DeploymentTarget {
 	metric
@@ -27862,6 +29620,53 @@ func updateKeypair(
 	}
 
 	data_ = &updateKeypairResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by updateNoticeChannel.
+const updateNoticeChannel_Operation = `
+mutation UpdateNoticeChannel ($input: UpdateNoticeChannelInput!) {
+	payload: updateNoticeChannel(input: $input) {
+		channel {
+			... NoticeChannel
+		}
+	}
+}
+fragment NoticeChannel on NoticeChannel {
+	id
+	type
+	name
+	host
+	cluster
+	enabled
+	disabledReason
+	failingSince
+	createdAt
+}
+`
+
+func updateNoticeChannel(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateNoticeChannelInput,
+) (data_ *updateNoticeChannelResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateNoticeChannel",
+		Query:  updateNoticeChannel_Operation,
+		Variables: &__updateNoticeChannelInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateNoticeChannelResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -20,9 +20,13 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/announcement"
+	"github.com/berthhq/berth/ent/announcementdismissal"
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
+	"github.com/berthhq/berth/ent/capacityspan"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
 	"github.com/berthhq/berth/ent/chatcontent"
@@ -56,8 +60,15 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticechannel"
+	"github.com/berthhq/berth/ent/noticecursor"
+	"github.com/berthhq/berth/ent/noticedelivery"
+	"github.com/berthhq/berth/ent/noticemark"
+	"github.com/berthhq/berth/ent/noticesetting"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -78,7 +89,9 @@ import (
 	"github.com/berthhq/berth/ent/sessiongroup"
 	"github.com/berthhq/berth/ent/sessionmount"
 	"github.com/berthhq/berth/ent/sessionnetwork"
+	"github.com/berthhq/berth/ent/sessionstart"
 	"github.com/berthhq/berth/ent/sessiontemplate"
+	"github.com/berthhq/berth/ent/sessionuse"
 	"github.com/berthhq/berth/ent/shareweight"
 	"github.com/berthhq/berth/ent/slottype"
 	"github.com/berthhq/berth/ent/sshkey"
@@ -107,12 +120,20 @@ type Client struct {
 	AgentSighting *AgentSightingClient
 	// Allocation is the client for interacting with the Allocation builders.
 	Allocation *AllocationClient
+	// Announcement is the client for interacting with the Announcement builders.
+	Announcement *AnnouncementClient
+	// AnnouncementDismissal is the client for interacting with the AnnouncementDismissal builders.
+	AnnouncementDismissal *AnnouncementDismissalClient
 	// AppPort is the client for interacting with the AppPort builders.
 	AppPort *AppPortClient
 	// AppShare is the client for interacting with the AppShare builders.
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// Budget is the client for interacting with the Budget builders.
+	Budget *BudgetClient
+	// CapacitySpan is the client for interacting with the CapacitySpan builders.
+	CapacitySpan *CapacitySpanClient
 	// Chat is the client for interacting with the Chat builders.
 	Chat *ChatClient
 	// ChatAnswer is the client for interacting with the ChatAnswer builders.
@@ -179,10 +200,24 @@ type Client struct {
 	LoginSession *LoginSessionClient
 	// Membership is the client for interacting with the Membership builders.
 	Membership *MembershipClient
+	// Notice is the client for interacting with the Notice builders.
+	Notice *NoticeClient
+	// NoticeChannel is the client for interacting with the NoticeChannel builders.
+	NoticeChannel *NoticeChannelClient
+	// NoticeCursor is the client for interacting with the NoticeCursor builders.
+	NoticeCursor *NoticeCursorClient
+	// NoticeDelivery is the client for interacting with the NoticeDelivery builders.
+	NoticeDelivery *NoticeDeliveryClient
+	// NoticeMark is the client for interacting with the NoticeMark builders.
+	NoticeMark *NoticeMarkClient
+	// NoticeSetting is the client for interacting with the NoticeSetting builders.
+	NoticeSetting *NoticeSettingClient
 	// ObjectStorage is the client for interacting with the ObjectStorage builders.
 	ObjectStorage *ObjectStorageClient
 	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
 	PolicyAttachment *PolicyAttachmentClient
+	// Price is the client for interacting with the Price builders.
+	Price *PriceClient
 	// Project is the client for interacting with the Project builders.
 	Project *ProjectClient
 	// PromptRecord is the client for interacting with the PromptRecord builders.
@@ -225,8 +260,12 @@ type Client struct {
 	SessionMount *SessionMountClient
 	// SessionNetwork is the client for interacting with the SessionNetwork builders.
 	SessionNetwork *SessionNetworkClient
+	// SessionStart is the client for interacting with the SessionStart builders.
+	SessionStart *SessionStartClient
 	// SessionTemplate is the client for interacting with the SessionTemplate builders.
 	SessionTemplate *SessionTemplateClient
+	// SessionUse is the client for interacting with the SessionUse builders.
+	SessionUse *SessionUseClient
 	// ShareWeight is the client for interacting with the ShareWeight builders.
 	ShareWeight *ShareWeightClient
 	// SlotType is the client for interacting with the SlotType builders.
@@ -262,9 +301,13 @@ func (c *Client) init() {
 	c.Agent = NewAgentClient(c.config)
 	c.AgentSighting = NewAgentSightingClient(c.config)
 	c.Allocation = NewAllocationClient(c.config)
+	c.Announcement = NewAnnouncementClient(c.config)
+	c.AnnouncementDismissal = NewAnnouncementDismissalClient(c.config)
 	c.AppPort = NewAppPortClient(c.config)
 	c.AppShare = NewAppShareClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
+	c.Budget = NewBudgetClient(c.config)
+	c.CapacitySpan = NewCapacitySpanClient(c.config)
 	c.Chat = NewChatClient(c.config)
 	c.ChatAnswer = NewChatAnswerClient(c.config)
 	c.ChatContent = NewChatContentClient(c.config)
@@ -298,8 +341,15 @@ func (c *Client) init() {
 	c.LoginAttempt = NewLoginAttemptClient(c.config)
 	c.LoginSession = NewLoginSessionClient(c.config)
 	c.Membership = NewMembershipClient(c.config)
+	c.Notice = NewNoticeClient(c.config)
+	c.NoticeChannel = NewNoticeChannelClient(c.config)
+	c.NoticeCursor = NewNoticeCursorClient(c.config)
+	c.NoticeDelivery = NewNoticeDeliveryClient(c.config)
+	c.NoticeMark = NewNoticeMarkClient(c.config)
+	c.NoticeSetting = NewNoticeSettingClient(c.config)
 	c.ObjectStorage = NewObjectStorageClient(c.config)
 	c.PolicyAttachment = NewPolicyAttachmentClient(c.config)
+	c.Price = NewPriceClient(c.config)
 	c.Project = NewProjectClient(c.config)
 	c.PromptRecord = NewPromptRecordClient(c.config)
 	c.QuotaScope = NewQuotaScopeClient(c.config)
@@ -321,7 +371,9 @@ func (c *Client) init() {
 	c.SessionGroup = NewSessionGroupClient(c.config)
 	c.SessionMount = NewSessionMountClient(c.config)
 	c.SessionNetwork = NewSessionNetworkClient(c.config)
+	c.SessionStart = NewSessionStartClient(c.config)
 	c.SessionTemplate = NewSessionTemplateClient(c.config)
+	c.SessionUse = NewSessionUseClient(c.config)
 	c.ShareWeight = NewShareWeightClient(c.config)
 	c.SlotType = NewSlotTypeClient(c.config)
 	c.StorageProxy = NewStorageProxyClient(c.config)
@@ -422,82 +474,95 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:                ctx,
-		config:             cfg,
-		AccessToken:        NewAccessTokenClient(cfg),
-		Agent:              NewAgentClient(cfg),
-		AgentSighting:      NewAgentSightingClient(cfg),
-		Allocation:         NewAllocationClient(cfg),
-		AppPort:            NewAppPortClient(cfg),
-		AppShare:           NewAppShareClient(cfg),
-		AuditEntry:         NewAuditEntryClient(cfg),
-		Chat:               NewChatClient(cfg),
-		ChatAnswer:         NewChatAnswerClient(cfg),
-		ChatContent:        NewChatContentClient(cfg),
-		ChatEndpoint:       NewChatEndpointClient(cfg),
-		ChatReplay:         NewChatReplayClient(cfg),
-		ChatTurn:           NewChatTurnClient(cfg),
-		ChatVote:           NewChatVoteClient(cfg),
-		ClusterIdentity:    NewClusterIdentityClient(cfg),
-		Deployment:         NewDeploymentClient(cfg),
-		DeploymentEvent:    NewDeploymentEventClient(cfg),
-		DeploymentKey:      NewDeploymentKeyClient(cfg),
-		DeploymentReplica:  NewDeploymentReplicaClient(cfg),
-		DeploymentRevision: NewDeploymentRevisionClient(cfg),
-		Device:             NewDeviceClient(cfg),
-		Domain:             NewDomainClient(cfg),
-		ExternalIdentity:   NewExternalIdentityClient(cfg),
-		Fence:              NewFenceClient(cfg),
-		GroupGrant:         NewGroupGrantClient(cfg),
-		IdentityProvider:   NewIdentityProviderClient(cfg),
-		IdleActivity:       NewIdleActivityClient(cfg),
-		IdleBinding:        NewIdleBindingClient(cfg),
-		IdleChecker:        NewIdleCheckerClient(cfg),
-		Image:              NewImageClient(cfg),
-		ImageBuild:         NewImageBuildClient(cfg),
-		ImageCopy:          NewImageCopyClient(cfg),
-		ImageVersion:       NewImageVersionClient(cfg),
-		Invitation:         NewInvitationClient(cfg),
-		JoinToken:          NewJoinTokenClient(cfg),
-		Kernel:             NewKernelClient(cfg),
-		Keypair:            NewKeypairClient(cfg),
-		LoginAttempt:       NewLoginAttemptClient(cfg),
-		LoginSession:       NewLoginSessionClient(cfg),
-		Membership:         NewMembershipClient(cfg),
-		ObjectStorage:      NewObjectStorageClient(cfg),
-		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
-		Project:            NewProjectClient(cfg),
-		PromptRecord:       NewPromptRecordClient(cfg),
-		QuotaScope:         NewQuotaScopeClient(cfg),
-		RecoveryCode:       NewRecoveryCodeClient(cfg),
-		Registry:           NewRegistryClient(cfg),
-		ResourceGroup:      NewResourceGroupClient(cfg),
-		ResourcePolicy:     NewResourcePolicyClient(cfg),
-		ResourcePreset:     NewResourcePresetClient(cfg),
-		Retention:          NewRetentionClient(cfg),
-		Role:               NewRoleClient(cfg),
-		RoleGrant:          NewRoleGrantClient(cfg),
-		SSHKey:             NewSSHKeyClient(cfg),
-		ScanResult:         NewScanResultClient(cfg),
-		SeriesChunk:        NewSeriesChunkClient(cfg),
-		Session:            NewSessionClient(cfg),
-		SessionArray:       NewSessionArrayClient(cfg),
-		SessionDependency:  NewSessionDependencyClient(cfg),
-		SessionEvent:       NewSessionEventClient(cfg),
-		SessionGroup:       NewSessionGroupClient(cfg),
-		SessionMount:       NewSessionMountClient(cfg),
-		SessionNetwork:     NewSessionNetworkClient(cfg),
-		SessionTemplate:    NewSessionTemplateClient(cfg),
-		ShareWeight:        NewShareWeightClient(cfg),
-		SlotType:           NewSlotTypeClient(cfg),
-		StorageProxy:       NewStorageProxyClient(cfg),
-		Task:               NewTaskClient(cfg),
-		User:               NewUserClient(cfg),
-		Vfolder:            NewVfolderClient(cfg),
-		VfolderShare:       NewVfolderShareClient(cfg),
-		VfolderTicket:      NewVfolderTicketClient(cfg),
-		Volume:             NewVolumeClient(cfg),
-		VolumeGrant:        NewVolumeGrantClient(cfg),
+		ctx:                   ctx,
+		config:                cfg,
+		AccessToken:           NewAccessTokenClient(cfg),
+		Agent:                 NewAgentClient(cfg),
+		AgentSighting:         NewAgentSightingClient(cfg),
+		Allocation:            NewAllocationClient(cfg),
+		Announcement:          NewAnnouncementClient(cfg),
+		AnnouncementDismissal: NewAnnouncementDismissalClient(cfg),
+		AppPort:               NewAppPortClient(cfg),
+		AppShare:              NewAppShareClient(cfg),
+		AuditEntry:            NewAuditEntryClient(cfg),
+		Budget:                NewBudgetClient(cfg),
+		CapacitySpan:          NewCapacitySpanClient(cfg),
+		Chat:                  NewChatClient(cfg),
+		ChatAnswer:            NewChatAnswerClient(cfg),
+		ChatContent:           NewChatContentClient(cfg),
+		ChatEndpoint:          NewChatEndpointClient(cfg),
+		ChatReplay:            NewChatReplayClient(cfg),
+		ChatTurn:              NewChatTurnClient(cfg),
+		ChatVote:              NewChatVoteClient(cfg),
+		ClusterIdentity:       NewClusterIdentityClient(cfg),
+		Deployment:            NewDeploymentClient(cfg),
+		DeploymentEvent:       NewDeploymentEventClient(cfg),
+		DeploymentKey:         NewDeploymentKeyClient(cfg),
+		DeploymentReplica:     NewDeploymentReplicaClient(cfg),
+		DeploymentRevision:    NewDeploymentRevisionClient(cfg),
+		Device:                NewDeviceClient(cfg),
+		Domain:                NewDomainClient(cfg),
+		ExternalIdentity:      NewExternalIdentityClient(cfg),
+		Fence:                 NewFenceClient(cfg),
+		GroupGrant:            NewGroupGrantClient(cfg),
+		IdentityProvider:      NewIdentityProviderClient(cfg),
+		IdleActivity:          NewIdleActivityClient(cfg),
+		IdleBinding:           NewIdleBindingClient(cfg),
+		IdleChecker:           NewIdleCheckerClient(cfg),
+		Image:                 NewImageClient(cfg),
+		ImageBuild:            NewImageBuildClient(cfg),
+		ImageCopy:             NewImageCopyClient(cfg),
+		ImageVersion:          NewImageVersionClient(cfg),
+		Invitation:            NewInvitationClient(cfg),
+		JoinToken:             NewJoinTokenClient(cfg),
+		Kernel:                NewKernelClient(cfg),
+		Keypair:               NewKeypairClient(cfg),
+		LoginAttempt:          NewLoginAttemptClient(cfg),
+		LoginSession:          NewLoginSessionClient(cfg),
+		Membership:            NewMembershipClient(cfg),
+		Notice:                NewNoticeClient(cfg),
+		NoticeChannel:         NewNoticeChannelClient(cfg),
+		NoticeCursor:          NewNoticeCursorClient(cfg),
+		NoticeDelivery:        NewNoticeDeliveryClient(cfg),
+		NoticeMark:            NewNoticeMarkClient(cfg),
+		NoticeSetting:         NewNoticeSettingClient(cfg),
+		ObjectStorage:         NewObjectStorageClient(cfg),
+		PolicyAttachment:      NewPolicyAttachmentClient(cfg),
+		Price:                 NewPriceClient(cfg),
+		Project:               NewProjectClient(cfg),
+		PromptRecord:          NewPromptRecordClient(cfg),
+		QuotaScope:            NewQuotaScopeClient(cfg),
+		RecoveryCode:          NewRecoveryCodeClient(cfg),
+		Registry:              NewRegistryClient(cfg),
+		ResourceGroup:         NewResourceGroupClient(cfg),
+		ResourcePolicy:        NewResourcePolicyClient(cfg),
+		ResourcePreset:        NewResourcePresetClient(cfg),
+		Retention:             NewRetentionClient(cfg),
+		Role:                  NewRoleClient(cfg),
+		RoleGrant:             NewRoleGrantClient(cfg),
+		SSHKey:                NewSSHKeyClient(cfg),
+		ScanResult:            NewScanResultClient(cfg),
+		SeriesChunk:           NewSeriesChunkClient(cfg),
+		Session:               NewSessionClient(cfg),
+		SessionArray:          NewSessionArrayClient(cfg),
+		SessionDependency:     NewSessionDependencyClient(cfg),
+		SessionEvent:          NewSessionEventClient(cfg),
+		SessionGroup:          NewSessionGroupClient(cfg),
+		SessionMount:          NewSessionMountClient(cfg),
+		SessionNetwork:        NewSessionNetworkClient(cfg),
+		SessionStart:          NewSessionStartClient(cfg),
+		SessionTemplate:       NewSessionTemplateClient(cfg),
+		SessionUse:            NewSessionUseClient(cfg),
+		ShareWeight:           NewShareWeightClient(cfg),
+		SlotType:              NewSlotTypeClient(cfg),
+		StorageProxy:          NewStorageProxyClient(cfg),
+		Task:                  NewTaskClient(cfg),
+		User:                  NewUserClient(cfg),
+		Vfolder:               NewVfolderClient(cfg),
+		VfolderShare:          NewVfolderShareClient(cfg),
+		VfolderTicket:         NewVfolderTicketClient(cfg),
+		Volume:                NewVolumeClient(cfg),
+		VolumeGrant:           NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -515,82 +580,95 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:                ctx,
-		config:             cfg,
-		AccessToken:        NewAccessTokenClient(cfg),
-		Agent:              NewAgentClient(cfg),
-		AgentSighting:      NewAgentSightingClient(cfg),
-		Allocation:         NewAllocationClient(cfg),
-		AppPort:            NewAppPortClient(cfg),
-		AppShare:           NewAppShareClient(cfg),
-		AuditEntry:         NewAuditEntryClient(cfg),
-		Chat:               NewChatClient(cfg),
-		ChatAnswer:         NewChatAnswerClient(cfg),
-		ChatContent:        NewChatContentClient(cfg),
-		ChatEndpoint:       NewChatEndpointClient(cfg),
-		ChatReplay:         NewChatReplayClient(cfg),
-		ChatTurn:           NewChatTurnClient(cfg),
-		ChatVote:           NewChatVoteClient(cfg),
-		ClusterIdentity:    NewClusterIdentityClient(cfg),
-		Deployment:         NewDeploymentClient(cfg),
-		DeploymentEvent:    NewDeploymentEventClient(cfg),
-		DeploymentKey:      NewDeploymentKeyClient(cfg),
-		DeploymentReplica:  NewDeploymentReplicaClient(cfg),
-		DeploymentRevision: NewDeploymentRevisionClient(cfg),
-		Device:             NewDeviceClient(cfg),
-		Domain:             NewDomainClient(cfg),
-		ExternalIdentity:   NewExternalIdentityClient(cfg),
-		Fence:              NewFenceClient(cfg),
-		GroupGrant:         NewGroupGrantClient(cfg),
-		IdentityProvider:   NewIdentityProviderClient(cfg),
-		IdleActivity:       NewIdleActivityClient(cfg),
-		IdleBinding:        NewIdleBindingClient(cfg),
-		IdleChecker:        NewIdleCheckerClient(cfg),
-		Image:              NewImageClient(cfg),
-		ImageBuild:         NewImageBuildClient(cfg),
-		ImageCopy:          NewImageCopyClient(cfg),
-		ImageVersion:       NewImageVersionClient(cfg),
-		Invitation:         NewInvitationClient(cfg),
-		JoinToken:          NewJoinTokenClient(cfg),
-		Kernel:             NewKernelClient(cfg),
-		Keypair:            NewKeypairClient(cfg),
-		LoginAttempt:       NewLoginAttemptClient(cfg),
-		LoginSession:       NewLoginSessionClient(cfg),
-		Membership:         NewMembershipClient(cfg),
-		ObjectStorage:      NewObjectStorageClient(cfg),
-		PolicyAttachment:   NewPolicyAttachmentClient(cfg),
-		Project:            NewProjectClient(cfg),
-		PromptRecord:       NewPromptRecordClient(cfg),
-		QuotaScope:         NewQuotaScopeClient(cfg),
-		RecoveryCode:       NewRecoveryCodeClient(cfg),
-		Registry:           NewRegistryClient(cfg),
-		ResourceGroup:      NewResourceGroupClient(cfg),
-		ResourcePolicy:     NewResourcePolicyClient(cfg),
-		ResourcePreset:     NewResourcePresetClient(cfg),
-		Retention:          NewRetentionClient(cfg),
-		Role:               NewRoleClient(cfg),
-		RoleGrant:          NewRoleGrantClient(cfg),
-		SSHKey:             NewSSHKeyClient(cfg),
-		ScanResult:         NewScanResultClient(cfg),
-		SeriesChunk:        NewSeriesChunkClient(cfg),
-		Session:            NewSessionClient(cfg),
-		SessionArray:       NewSessionArrayClient(cfg),
-		SessionDependency:  NewSessionDependencyClient(cfg),
-		SessionEvent:       NewSessionEventClient(cfg),
-		SessionGroup:       NewSessionGroupClient(cfg),
-		SessionMount:       NewSessionMountClient(cfg),
-		SessionNetwork:     NewSessionNetworkClient(cfg),
-		SessionTemplate:    NewSessionTemplateClient(cfg),
-		ShareWeight:        NewShareWeightClient(cfg),
-		SlotType:           NewSlotTypeClient(cfg),
-		StorageProxy:       NewStorageProxyClient(cfg),
-		Task:               NewTaskClient(cfg),
-		User:               NewUserClient(cfg),
-		Vfolder:            NewVfolderClient(cfg),
-		VfolderShare:       NewVfolderShareClient(cfg),
-		VfolderTicket:      NewVfolderTicketClient(cfg),
-		Volume:             NewVolumeClient(cfg),
-		VolumeGrant:        NewVolumeGrantClient(cfg),
+		ctx:                   ctx,
+		config:                cfg,
+		AccessToken:           NewAccessTokenClient(cfg),
+		Agent:                 NewAgentClient(cfg),
+		AgentSighting:         NewAgentSightingClient(cfg),
+		Allocation:            NewAllocationClient(cfg),
+		Announcement:          NewAnnouncementClient(cfg),
+		AnnouncementDismissal: NewAnnouncementDismissalClient(cfg),
+		AppPort:               NewAppPortClient(cfg),
+		AppShare:              NewAppShareClient(cfg),
+		AuditEntry:            NewAuditEntryClient(cfg),
+		Budget:                NewBudgetClient(cfg),
+		CapacitySpan:          NewCapacitySpanClient(cfg),
+		Chat:                  NewChatClient(cfg),
+		ChatAnswer:            NewChatAnswerClient(cfg),
+		ChatContent:           NewChatContentClient(cfg),
+		ChatEndpoint:          NewChatEndpointClient(cfg),
+		ChatReplay:            NewChatReplayClient(cfg),
+		ChatTurn:              NewChatTurnClient(cfg),
+		ChatVote:              NewChatVoteClient(cfg),
+		ClusterIdentity:       NewClusterIdentityClient(cfg),
+		Deployment:            NewDeploymentClient(cfg),
+		DeploymentEvent:       NewDeploymentEventClient(cfg),
+		DeploymentKey:         NewDeploymentKeyClient(cfg),
+		DeploymentReplica:     NewDeploymentReplicaClient(cfg),
+		DeploymentRevision:    NewDeploymentRevisionClient(cfg),
+		Device:                NewDeviceClient(cfg),
+		Domain:                NewDomainClient(cfg),
+		ExternalIdentity:      NewExternalIdentityClient(cfg),
+		Fence:                 NewFenceClient(cfg),
+		GroupGrant:            NewGroupGrantClient(cfg),
+		IdentityProvider:      NewIdentityProviderClient(cfg),
+		IdleActivity:          NewIdleActivityClient(cfg),
+		IdleBinding:           NewIdleBindingClient(cfg),
+		IdleChecker:           NewIdleCheckerClient(cfg),
+		Image:                 NewImageClient(cfg),
+		ImageBuild:            NewImageBuildClient(cfg),
+		ImageCopy:             NewImageCopyClient(cfg),
+		ImageVersion:          NewImageVersionClient(cfg),
+		Invitation:            NewInvitationClient(cfg),
+		JoinToken:             NewJoinTokenClient(cfg),
+		Kernel:                NewKernelClient(cfg),
+		Keypair:               NewKeypairClient(cfg),
+		LoginAttempt:          NewLoginAttemptClient(cfg),
+		LoginSession:          NewLoginSessionClient(cfg),
+		Membership:            NewMembershipClient(cfg),
+		Notice:                NewNoticeClient(cfg),
+		NoticeChannel:         NewNoticeChannelClient(cfg),
+		NoticeCursor:          NewNoticeCursorClient(cfg),
+		NoticeDelivery:        NewNoticeDeliveryClient(cfg),
+		NoticeMark:            NewNoticeMarkClient(cfg),
+		NoticeSetting:         NewNoticeSettingClient(cfg),
+		ObjectStorage:         NewObjectStorageClient(cfg),
+		PolicyAttachment:      NewPolicyAttachmentClient(cfg),
+		Price:                 NewPriceClient(cfg),
+		Project:               NewProjectClient(cfg),
+		PromptRecord:          NewPromptRecordClient(cfg),
+		QuotaScope:            NewQuotaScopeClient(cfg),
+		RecoveryCode:          NewRecoveryCodeClient(cfg),
+		Registry:              NewRegistryClient(cfg),
+		ResourceGroup:         NewResourceGroupClient(cfg),
+		ResourcePolicy:        NewResourcePolicyClient(cfg),
+		ResourcePreset:        NewResourcePresetClient(cfg),
+		Retention:             NewRetentionClient(cfg),
+		Role:                  NewRoleClient(cfg),
+		RoleGrant:             NewRoleGrantClient(cfg),
+		SSHKey:                NewSSHKeyClient(cfg),
+		ScanResult:            NewScanResultClient(cfg),
+		SeriesChunk:           NewSeriesChunkClient(cfg),
+		Session:               NewSessionClient(cfg),
+		SessionArray:          NewSessionArrayClient(cfg),
+		SessionDependency:     NewSessionDependencyClient(cfg),
+		SessionEvent:          NewSessionEventClient(cfg),
+		SessionGroup:          NewSessionGroupClient(cfg),
+		SessionMount:          NewSessionMountClient(cfg),
+		SessionNetwork:        NewSessionNetworkClient(cfg),
+		SessionStart:          NewSessionStartClient(cfg),
+		SessionTemplate:       NewSessionTemplateClient(cfg),
+		SessionUse:            NewSessionUseClient(cfg),
+		ShareWeight:           NewShareWeightClient(cfg),
+		SlotType:              NewSlotTypeClient(cfg),
+		StorageProxy:          NewStorageProxyClient(cfg),
+		Task:                  NewTaskClient(cfg),
+		User:                  NewUserClient(cfg),
+		Vfolder:               NewVfolderClient(cfg),
+		VfolderShare:          NewVfolderShareClient(cfg),
+		VfolderTicket:         NewVfolderTicketClient(cfg),
+		Volume:                NewVolumeClient(cfg),
+		VolumeGrant:           NewVolumeGrantClient(cfg),
 	}, nil
 }
 
@@ -620,19 +698,22 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.Announcement,
+		c.AnnouncementDismissal, c.AppPort, c.AppShare, c.AuditEntry, c.Budget,
+		c.CapacitySpan, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
 		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
 		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
 		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
 		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
 		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.PromptRecord, c.QuotaScope, c.RecoveryCode,
-		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
-		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session,
-		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
-		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.Notice,
+		c.NoticeChannel, c.NoticeCursor, c.NoticeDelivery, c.NoticeMark,
+		c.NoticeSetting, c.ObjectStorage, c.PolicyAttachment, c.Price, c.Project,
+		c.PromptRecord, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
+		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
+		c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray, c.SessionDependency,
+		c.SessionEvent, c.SessionGroup, c.SessionMount, c.SessionNetwork,
+		c.SessionStart, c.SessionTemplate, c.SessionUse, c.ShareWeight, c.SlotType,
 		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
 		c.Volume, c.VolumeGrant,
 	} {
@@ -644,19 +725,22 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.AppPort, c.AppShare,
-		c.AuditEntry, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
+		c.AccessToken, c.Agent, c.AgentSighting, c.Allocation, c.Announcement,
+		c.AnnouncementDismissal, c.AppPort, c.AppShare, c.AuditEntry, c.Budget,
+		c.CapacitySpan, c.Chat, c.ChatAnswer, c.ChatContent, c.ChatEndpoint,
 		c.ChatReplay, c.ChatTurn, c.ChatVote, c.ClusterIdentity, c.Deployment,
 		c.DeploymentEvent, c.DeploymentKey, c.DeploymentReplica, c.DeploymentRevision,
 		c.Device, c.Domain, c.ExternalIdentity, c.Fence, c.GroupGrant,
 		c.IdentityProvider, c.IdleActivity, c.IdleBinding, c.IdleChecker, c.Image,
 		c.ImageBuild, c.ImageCopy, c.ImageVersion, c.Invitation, c.JoinToken, c.Kernel,
-		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.ObjectStorage,
-		c.PolicyAttachment, c.Project, c.PromptRecord, c.QuotaScope, c.RecoveryCode,
-		c.Registry, c.ResourceGroup, c.ResourcePolicy, c.ResourcePreset, c.Retention,
-		c.Role, c.RoleGrant, c.SSHKey, c.ScanResult, c.SeriesChunk, c.Session,
-		c.SessionArray, c.SessionDependency, c.SessionEvent, c.SessionGroup,
-		c.SessionMount, c.SessionNetwork, c.SessionTemplate, c.ShareWeight, c.SlotType,
+		c.Keypair, c.LoginAttempt, c.LoginSession, c.Membership, c.Notice,
+		c.NoticeChannel, c.NoticeCursor, c.NoticeDelivery, c.NoticeMark,
+		c.NoticeSetting, c.ObjectStorage, c.PolicyAttachment, c.Price, c.Project,
+		c.PromptRecord, c.QuotaScope, c.RecoveryCode, c.Registry, c.ResourceGroup,
+		c.ResourcePolicy, c.ResourcePreset, c.Retention, c.Role, c.RoleGrant, c.SSHKey,
+		c.ScanResult, c.SeriesChunk, c.Session, c.SessionArray, c.SessionDependency,
+		c.SessionEvent, c.SessionGroup, c.SessionMount, c.SessionNetwork,
+		c.SessionStart, c.SessionTemplate, c.SessionUse, c.ShareWeight, c.SlotType,
 		c.StorageProxy, c.Task, c.User, c.Vfolder, c.VfolderShare, c.VfolderTicket,
 		c.Volume, c.VolumeGrant,
 	} {
@@ -675,12 +759,20 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.AgentSighting.mutate(ctx, m)
 	case *AllocationMutation:
 		return c.Allocation.mutate(ctx, m)
+	case *AnnouncementMutation:
+		return c.Announcement.mutate(ctx, m)
+	case *AnnouncementDismissalMutation:
+		return c.AnnouncementDismissal.mutate(ctx, m)
 	case *AppPortMutation:
 		return c.AppPort.mutate(ctx, m)
 	case *AppShareMutation:
 		return c.AppShare.mutate(ctx, m)
 	case *AuditEntryMutation:
 		return c.AuditEntry.mutate(ctx, m)
+	case *BudgetMutation:
+		return c.Budget.mutate(ctx, m)
+	case *CapacitySpanMutation:
+		return c.CapacitySpan.mutate(ctx, m)
 	case *ChatMutation:
 		return c.Chat.mutate(ctx, m)
 	case *ChatAnswerMutation:
@@ -747,10 +839,24 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.LoginSession.mutate(ctx, m)
 	case *MembershipMutation:
 		return c.Membership.mutate(ctx, m)
+	case *NoticeMutation:
+		return c.Notice.mutate(ctx, m)
+	case *NoticeChannelMutation:
+		return c.NoticeChannel.mutate(ctx, m)
+	case *NoticeCursorMutation:
+		return c.NoticeCursor.mutate(ctx, m)
+	case *NoticeDeliveryMutation:
+		return c.NoticeDelivery.mutate(ctx, m)
+	case *NoticeMarkMutation:
+		return c.NoticeMark.mutate(ctx, m)
+	case *NoticeSettingMutation:
+		return c.NoticeSetting.mutate(ctx, m)
 	case *ObjectStorageMutation:
 		return c.ObjectStorage.mutate(ctx, m)
 	case *PolicyAttachmentMutation:
 		return c.PolicyAttachment.mutate(ctx, m)
+	case *PriceMutation:
+		return c.Price.mutate(ctx, m)
 	case *ProjectMutation:
 		return c.Project.mutate(ctx, m)
 	case *PromptRecordMutation:
@@ -793,8 +899,12 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.SessionMount.mutate(ctx, m)
 	case *SessionNetworkMutation:
 		return c.SessionNetwork.mutate(ctx, m)
+	case *SessionStartMutation:
+		return c.SessionStart.mutate(ctx, m)
 	case *SessionTemplateMutation:
 		return c.SessionTemplate.mutate(ctx, m)
+	case *SessionUseMutation:
+		return c.SessionUse.mutate(ctx, m)
 	case *ShareWeightMutation:
 		return c.ShareWeight.mutate(ctx, m)
 	case *SlotTypeMutation:
@@ -1484,6 +1594,274 @@ func (c *AllocationClient) mutate(ctx context.Context, m *AllocationMutation) (V
 	}
 }
 
+// AnnouncementClient is a client for the Announcement schema.
+type AnnouncementClient struct {
+	config
+}
+
+// NewAnnouncementClient returns a client for the Announcement from the given config.
+func NewAnnouncementClient(c config) *AnnouncementClient {
+	return &AnnouncementClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `announcement.Hooks(f(g(h())))`.
+func (c *AnnouncementClient) Use(hooks ...Hook) {
+	c.hooks.Announcement = append(c.hooks.Announcement, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `announcement.Intercept(f(g(h())))`.
+func (c *AnnouncementClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Announcement = append(c.inters.Announcement, interceptors...)
+}
+
+// Create returns a builder for creating a Announcement entity.
+func (c *AnnouncementClient) Create() *AnnouncementCreate {
+	mutation := newAnnouncementMutation(c.config, OpCreate)
+	return &AnnouncementCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Announcement entities.
+func (c *AnnouncementClient) CreateBulk(builders ...*AnnouncementCreate) *AnnouncementCreateBulk {
+	return &AnnouncementCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AnnouncementClient) MapCreateBulk(slice any, setFunc func(*AnnouncementCreate, int)) *AnnouncementCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AnnouncementCreateBulk{err: fmt.Errorf("calling to AnnouncementClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AnnouncementCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AnnouncementCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Announcement.
+func (c *AnnouncementClient) Update() *AnnouncementUpdate {
+	mutation := newAnnouncementMutation(c.config, OpUpdate)
+	return &AnnouncementUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AnnouncementClient) UpdateOne(_m *Announcement) *AnnouncementUpdateOne {
+	mutation := newAnnouncementMutation(c.config, OpUpdateOne, withAnnouncement(_m))
+	return &AnnouncementUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AnnouncementClient) UpdateOneID(id uuid.UUID) *AnnouncementUpdateOne {
+	mutation := newAnnouncementMutation(c.config, OpUpdateOne, withAnnouncementID(id))
+	return &AnnouncementUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Announcement.
+func (c *AnnouncementClient) Delete() *AnnouncementDelete {
+	mutation := newAnnouncementMutation(c.config, OpDelete)
+	return &AnnouncementDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AnnouncementClient) DeleteOne(_m *Announcement) *AnnouncementDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AnnouncementClient) DeleteOneID(id uuid.UUID) *AnnouncementDeleteOne {
+	builder := c.Delete().Where(announcement.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AnnouncementDeleteOne{builder}
+}
+
+// Query returns a query builder for Announcement.
+func (c *AnnouncementClient) Query() *AnnouncementQuery {
+	return &AnnouncementQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAnnouncement},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Announcement entity by its id.
+func (c *AnnouncementClient) Get(ctx context.Context, id uuid.UUID) (*Announcement, error) {
+	return c.Query().Where(announcement.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AnnouncementClient) GetX(ctx context.Context, id uuid.UUID) *Announcement {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *AnnouncementClient) Hooks() []Hook {
+	return c.hooks.Announcement
+}
+
+// Interceptors returns the client interceptors.
+func (c *AnnouncementClient) Interceptors() []Interceptor {
+	inters := c.inters.Announcement
+	return append(inters[:len(inters):len(inters)], announcement.Interceptors[:]...)
+}
+
+func (c *AnnouncementClient) mutate(ctx context.Context, m *AnnouncementMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AnnouncementCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AnnouncementUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AnnouncementUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AnnouncementDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Announcement mutation op: %q", m.Op())
+	}
+}
+
+// AnnouncementDismissalClient is a client for the AnnouncementDismissal schema.
+type AnnouncementDismissalClient struct {
+	config
+}
+
+// NewAnnouncementDismissalClient returns a client for the AnnouncementDismissal from the given config.
+func NewAnnouncementDismissalClient(c config) *AnnouncementDismissalClient {
+	return &AnnouncementDismissalClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `announcementdismissal.Hooks(f(g(h())))`.
+func (c *AnnouncementDismissalClient) Use(hooks ...Hook) {
+	c.hooks.AnnouncementDismissal = append(c.hooks.AnnouncementDismissal, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `announcementdismissal.Intercept(f(g(h())))`.
+func (c *AnnouncementDismissalClient) Intercept(interceptors ...Interceptor) {
+	c.inters.AnnouncementDismissal = append(c.inters.AnnouncementDismissal, interceptors...)
+}
+
+// Create returns a builder for creating a AnnouncementDismissal entity.
+func (c *AnnouncementDismissalClient) Create() *AnnouncementDismissalCreate {
+	mutation := newAnnouncementDismissalMutation(c.config, OpCreate)
+	return &AnnouncementDismissalCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of AnnouncementDismissal entities.
+func (c *AnnouncementDismissalClient) CreateBulk(builders ...*AnnouncementDismissalCreate) *AnnouncementDismissalCreateBulk {
+	return &AnnouncementDismissalCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AnnouncementDismissalClient) MapCreateBulk(slice any, setFunc func(*AnnouncementDismissalCreate, int)) *AnnouncementDismissalCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AnnouncementDismissalCreateBulk{err: fmt.Errorf("calling to AnnouncementDismissalClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AnnouncementDismissalCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AnnouncementDismissalCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for AnnouncementDismissal.
+func (c *AnnouncementDismissalClient) Update() *AnnouncementDismissalUpdate {
+	mutation := newAnnouncementDismissalMutation(c.config, OpUpdate)
+	return &AnnouncementDismissalUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AnnouncementDismissalClient) UpdateOne(_m *AnnouncementDismissal) *AnnouncementDismissalUpdateOne {
+	mutation := newAnnouncementDismissalMutation(c.config, OpUpdateOne, withAnnouncementDismissal(_m))
+	return &AnnouncementDismissalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AnnouncementDismissalClient) UpdateOneID(id uuid.UUID) *AnnouncementDismissalUpdateOne {
+	mutation := newAnnouncementDismissalMutation(c.config, OpUpdateOne, withAnnouncementDismissalID(id))
+	return &AnnouncementDismissalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for AnnouncementDismissal.
+func (c *AnnouncementDismissalClient) Delete() *AnnouncementDismissalDelete {
+	mutation := newAnnouncementDismissalMutation(c.config, OpDelete)
+	return &AnnouncementDismissalDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AnnouncementDismissalClient) DeleteOne(_m *AnnouncementDismissal) *AnnouncementDismissalDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AnnouncementDismissalClient) DeleteOneID(id uuid.UUID) *AnnouncementDismissalDeleteOne {
+	builder := c.Delete().Where(announcementdismissal.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AnnouncementDismissalDeleteOne{builder}
+}
+
+// Query returns a query builder for AnnouncementDismissal.
+func (c *AnnouncementDismissalClient) Query() *AnnouncementDismissalQuery {
+	return &AnnouncementDismissalQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAnnouncementDismissal},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a AnnouncementDismissal entity by its id.
+func (c *AnnouncementDismissalClient) Get(ctx context.Context, id uuid.UUID) (*AnnouncementDismissal, error) {
+	return c.Query().Where(announcementdismissal.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AnnouncementDismissalClient) GetX(ctx context.Context, id uuid.UUID) *AnnouncementDismissal {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *AnnouncementDismissalClient) Hooks() []Hook {
+	return c.hooks.AnnouncementDismissal
+}
+
+// Interceptors returns the client interceptors.
+func (c *AnnouncementDismissalClient) Interceptors() []Interceptor {
+	inters := c.inters.AnnouncementDismissal
+	return append(inters[:len(inters):len(inters)], announcementdismissal.Interceptors[:]...)
+}
+
+func (c *AnnouncementDismissalClient) mutate(ctx context.Context, m *AnnouncementDismissalMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AnnouncementDismissalCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AnnouncementDismissalUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AnnouncementDismissalUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AnnouncementDismissalDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown AnnouncementDismissal mutation op: %q", m.Op())
+	}
+}
+
 // AppPortClient is a client for the AppPort schema.
 type AppPortClient struct {
 	config
@@ -1931,6 +2309,322 @@ func (c *AuditEntryClient) mutate(ctx context.Context, m *AuditEntryMutation) (V
 		return (&AuditEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown AuditEntry mutation op: %q", m.Op())
+	}
+}
+
+// BudgetClient is a client for the Budget schema.
+type BudgetClient struct {
+	config
+}
+
+// NewBudgetClient returns a client for the Budget from the given config.
+func NewBudgetClient(c config) *BudgetClient {
+	return &BudgetClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `budget.Hooks(f(g(h())))`.
+func (c *BudgetClient) Use(hooks ...Hook) {
+	c.hooks.Budget = append(c.hooks.Budget, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `budget.Intercept(f(g(h())))`.
+func (c *BudgetClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Budget = append(c.inters.Budget, interceptors...)
+}
+
+// Create returns a builder for creating a Budget entity.
+func (c *BudgetClient) Create() *BudgetCreate {
+	mutation := newBudgetMutation(c.config, OpCreate)
+	return &BudgetCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Budget entities.
+func (c *BudgetClient) CreateBulk(builders ...*BudgetCreate) *BudgetCreateBulk {
+	return &BudgetCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *BudgetClient) MapCreateBulk(slice any, setFunc func(*BudgetCreate, int)) *BudgetCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &BudgetCreateBulk{err: fmt.Errorf("calling to BudgetClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*BudgetCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &BudgetCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Budget.
+func (c *BudgetClient) Update() *BudgetUpdate {
+	mutation := newBudgetMutation(c.config, OpUpdate)
+	return &BudgetUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *BudgetClient) UpdateOne(_m *Budget) *BudgetUpdateOne {
+	mutation := newBudgetMutation(c.config, OpUpdateOne, withBudget(_m))
+	return &BudgetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *BudgetClient) UpdateOneID(id uuid.UUID) *BudgetUpdateOne {
+	mutation := newBudgetMutation(c.config, OpUpdateOne, withBudgetID(id))
+	return &BudgetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Budget.
+func (c *BudgetClient) Delete() *BudgetDelete {
+	mutation := newBudgetMutation(c.config, OpDelete)
+	return &BudgetDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *BudgetClient) DeleteOne(_m *Budget) *BudgetDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *BudgetClient) DeleteOneID(id uuid.UUID) *BudgetDeleteOne {
+	builder := c.Delete().Where(budget.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &BudgetDeleteOne{builder}
+}
+
+// Query returns a query builder for Budget.
+func (c *BudgetClient) Query() *BudgetQuery {
+	return &BudgetQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeBudget},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Budget entity by its id.
+func (c *BudgetClient) Get(ctx context.Context, id uuid.UUID) (*Budget, error) {
+	return c.Query().Where(budget.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *BudgetClient) GetX(ctx context.Context, id uuid.UUID) *Budget {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryDomain queries the domain edge of a Budget.
+func (c *BudgetClient) QueryDomain(_m *Budget) *DomainQuery {
+	query := (&DomainClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(budget.Table, budget.FieldID, id),
+			sqlgraph.To(domain.Table, domain.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, budget.DomainTable, budget.DomainColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryProject queries the project edge of a Budget.
+func (c *BudgetClient) QueryProject(_m *Budget) *ProjectQuery {
+	query := (&ProjectClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(budget.Table, budget.FieldID, id),
+			sqlgraph.To(project.Table, project.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, budget.ProjectTable, budget.ProjectColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryUser queries the user edge of a Budget.
+func (c *BudgetClient) QueryUser(_m *Budget) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(budget.Table, budget.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, budget.UserTable, budget.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *BudgetClient) Hooks() []Hook {
+	return c.hooks.Budget
+}
+
+// Interceptors returns the client interceptors.
+func (c *BudgetClient) Interceptors() []Interceptor {
+	inters := c.inters.Budget
+	return append(inters[:len(inters):len(inters)], budget.Interceptors[:]...)
+}
+
+func (c *BudgetClient) mutate(ctx context.Context, m *BudgetMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&BudgetCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&BudgetUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&BudgetUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&BudgetDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Budget mutation op: %q", m.Op())
+	}
+}
+
+// CapacitySpanClient is a client for the CapacitySpan schema.
+type CapacitySpanClient struct {
+	config
+}
+
+// NewCapacitySpanClient returns a client for the CapacitySpan from the given config.
+func NewCapacitySpanClient(c config) *CapacitySpanClient {
+	return &CapacitySpanClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `capacityspan.Hooks(f(g(h())))`.
+func (c *CapacitySpanClient) Use(hooks ...Hook) {
+	c.hooks.CapacitySpan = append(c.hooks.CapacitySpan, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `capacityspan.Intercept(f(g(h())))`.
+func (c *CapacitySpanClient) Intercept(interceptors ...Interceptor) {
+	c.inters.CapacitySpan = append(c.inters.CapacitySpan, interceptors...)
+}
+
+// Create returns a builder for creating a CapacitySpan entity.
+func (c *CapacitySpanClient) Create() *CapacitySpanCreate {
+	mutation := newCapacitySpanMutation(c.config, OpCreate)
+	return &CapacitySpanCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of CapacitySpan entities.
+func (c *CapacitySpanClient) CreateBulk(builders ...*CapacitySpanCreate) *CapacitySpanCreateBulk {
+	return &CapacitySpanCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *CapacitySpanClient) MapCreateBulk(slice any, setFunc func(*CapacitySpanCreate, int)) *CapacitySpanCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &CapacitySpanCreateBulk{err: fmt.Errorf("calling to CapacitySpanClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*CapacitySpanCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &CapacitySpanCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for CapacitySpan.
+func (c *CapacitySpanClient) Update() *CapacitySpanUpdate {
+	mutation := newCapacitySpanMutation(c.config, OpUpdate)
+	return &CapacitySpanUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *CapacitySpanClient) UpdateOne(_m *CapacitySpan) *CapacitySpanUpdateOne {
+	mutation := newCapacitySpanMutation(c.config, OpUpdateOne, withCapacitySpan(_m))
+	return &CapacitySpanUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *CapacitySpanClient) UpdateOneID(id int64) *CapacitySpanUpdateOne {
+	mutation := newCapacitySpanMutation(c.config, OpUpdateOne, withCapacitySpanID(id))
+	return &CapacitySpanUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for CapacitySpan.
+func (c *CapacitySpanClient) Delete() *CapacitySpanDelete {
+	mutation := newCapacitySpanMutation(c.config, OpDelete)
+	return &CapacitySpanDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *CapacitySpanClient) DeleteOne(_m *CapacitySpan) *CapacitySpanDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *CapacitySpanClient) DeleteOneID(id int64) *CapacitySpanDeleteOne {
+	builder := c.Delete().Where(capacityspan.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &CapacitySpanDeleteOne{builder}
+}
+
+// Query returns a query builder for CapacitySpan.
+func (c *CapacitySpanClient) Query() *CapacitySpanQuery {
+	return &CapacitySpanQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeCapacitySpan},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a CapacitySpan entity by its id.
+func (c *CapacitySpanClient) Get(ctx context.Context, id int64) (*CapacitySpan, error) {
+	return c.Query().Where(capacityspan.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *CapacitySpanClient) GetX(ctx context.Context, id int64) *CapacitySpan {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *CapacitySpanClient) Hooks() []Hook {
+	return c.hooks.CapacitySpan
+}
+
+// Interceptors returns the client interceptors.
+func (c *CapacitySpanClient) Interceptors() []Interceptor {
+	inters := c.inters.CapacitySpan
+	return append(inters[:len(inters):len(inters)], capacityspan.Interceptors[:]...)
+}
+
+func (c *CapacitySpanClient) mutate(ctx context.Context, m *CapacitySpanMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&CapacitySpanCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&CapacitySpanUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&CapacitySpanUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&CapacitySpanDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown CapacitySpan mutation op: %q", m.Op())
 	}
 }
 
@@ -7524,6 +8218,810 @@ func (c *MembershipClient) mutate(ctx context.Context, m *MembershipMutation) (V
 	}
 }
 
+// NoticeClient is a client for the Notice schema.
+type NoticeClient struct {
+	config
+}
+
+// NewNoticeClient returns a client for the Notice from the given config.
+func NewNoticeClient(c config) *NoticeClient {
+	return &NoticeClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `notice.Hooks(f(g(h())))`.
+func (c *NoticeClient) Use(hooks ...Hook) {
+	c.hooks.Notice = append(c.hooks.Notice, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `notice.Intercept(f(g(h())))`.
+func (c *NoticeClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Notice = append(c.inters.Notice, interceptors...)
+}
+
+// Create returns a builder for creating a Notice entity.
+func (c *NoticeClient) Create() *NoticeCreate {
+	mutation := newNoticeMutation(c.config, OpCreate)
+	return &NoticeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Notice entities.
+func (c *NoticeClient) CreateBulk(builders ...*NoticeCreate) *NoticeCreateBulk {
+	return &NoticeCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeClient) MapCreateBulk(slice any, setFunc func(*NoticeCreate, int)) *NoticeCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeCreateBulk{err: fmt.Errorf("calling to NoticeClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Notice.
+func (c *NoticeClient) Update() *NoticeUpdate {
+	mutation := newNoticeMutation(c.config, OpUpdate)
+	return &NoticeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeClient) UpdateOne(_m *Notice) *NoticeUpdateOne {
+	mutation := newNoticeMutation(c.config, OpUpdateOne, withNotice(_m))
+	return &NoticeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeClient) UpdateOneID(id uuid.UUID) *NoticeUpdateOne {
+	mutation := newNoticeMutation(c.config, OpUpdateOne, withNoticeID(id))
+	return &NoticeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Notice.
+func (c *NoticeClient) Delete() *NoticeDelete {
+	mutation := newNoticeMutation(c.config, OpDelete)
+	return &NoticeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeClient) DeleteOne(_m *Notice) *NoticeDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeClient) DeleteOneID(id uuid.UUID) *NoticeDeleteOne {
+	builder := c.Delete().Where(notice.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeDeleteOne{builder}
+}
+
+// Query returns a query builder for Notice.
+func (c *NoticeClient) Query() *NoticeQuery {
+	return &NoticeQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNotice},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Notice entity by its id.
+func (c *NoticeClient) Get(ctx context.Context, id uuid.UUID) (*Notice, error) {
+	return c.Query().Where(notice.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeClient) GetX(ctx context.Context, id uuid.UUID) *Notice {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeClient) Hooks() []Hook {
+	return c.hooks.Notice
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeClient) Interceptors() []Interceptor {
+	inters := c.inters.Notice
+	return append(inters[:len(inters):len(inters)], notice.Interceptors[:]...)
+}
+
+func (c *NoticeClient) mutate(ctx context.Context, m *NoticeMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Notice mutation op: %q", m.Op())
+	}
+}
+
+// NoticeChannelClient is a client for the NoticeChannel schema.
+type NoticeChannelClient struct {
+	config
+}
+
+// NewNoticeChannelClient returns a client for the NoticeChannel from the given config.
+func NewNoticeChannelClient(c config) *NoticeChannelClient {
+	return &NoticeChannelClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticechannel.Hooks(f(g(h())))`.
+func (c *NoticeChannelClient) Use(hooks ...Hook) {
+	c.hooks.NoticeChannel = append(c.hooks.NoticeChannel, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticechannel.Intercept(f(g(h())))`.
+func (c *NoticeChannelClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeChannel = append(c.inters.NoticeChannel, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeChannel entity.
+func (c *NoticeChannelClient) Create() *NoticeChannelCreate {
+	mutation := newNoticeChannelMutation(c.config, OpCreate)
+	return &NoticeChannelCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeChannel entities.
+func (c *NoticeChannelClient) CreateBulk(builders ...*NoticeChannelCreate) *NoticeChannelCreateBulk {
+	return &NoticeChannelCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeChannelClient) MapCreateBulk(slice any, setFunc func(*NoticeChannelCreate, int)) *NoticeChannelCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeChannelCreateBulk{err: fmt.Errorf("calling to NoticeChannelClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeChannelCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeChannelCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeChannel.
+func (c *NoticeChannelClient) Update() *NoticeChannelUpdate {
+	mutation := newNoticeChannelMutation(c.config, OpUpdate)
+	return &NoticeChannelUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeChannelClient) UpdateOne(_m *NoticeChannel) *NoticeChannelUpdateOne {
+	mutation := newNoticeChannelMutation(c.config, OpUpdateOne, withNoticeChannel(_m))
+	return &NoticeChannelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeChannelClient) UpdateOneID(id uuid.UUID) *NoticeChannelUpdateOne {
+	mutation := newNoticeChannelMutation(c.config, OpUpdateOne, withNoticeChannelID(id))
+	return &NoticeChannelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeChannel.
+func (c *NoticeChannelClient) Delete() *NoticeChannelDelete {
+	mutation := newNoticeChannelMutation(c.config, OpDelete)
+	return &NoticeChannelDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeChannelClient) DeleteOne(_m *NoticeChannel) *NoticeChannelDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeChannelClient) DeleteOneID(id uuid.UUID) *NoticeChannelDeleteOne {
+	builder := c.Delete().Where(noticechannel.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeChannelDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeChannel.
+func (c *NoticeChannelClient) Query() *NoticeChannelQuery {
+	return &NoticeChannelQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeChannel},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeChannel entity by its id.
+func (c *NoticeChannelClient) Get(ctx context.Context, id uuid.UUID) (*NoticeChannel, error) {
+	return c.Query().Where(noticechannel.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeChannelClient) GetX(ctx context.Context, id uuid.UUID) *NoticeChannel {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeChannelClient) Hooks() []Hook {
+	return c.hooks.NoticeChannel
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeChannelClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeChannel
+	return append(inters[:len(inters):len(inters)], noticechannel.Interceptors[:]...)
+}
+
+func (c *NoticeChannelClient) mutate(ctx context.Context, m *NoticeChannelMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeChannelCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeChannelUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeChannelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeChannelDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeChannel mutation op: %q", m.Op())
+	}
+}
+
+// NoticeCursorClient is a client for the NoticeCursor schema.
+type NoticeCursorClient struct {
+	config
+}
+
+// NewNoticeCursorClient returns a client for the NoticeCursor from the given config.
+func NewNoticeCursorClient(c config) *NoticeCursorClient {
+	return &NoticeCursorClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticecursor.Hooks(f(g(h())))`.
+func (c *NoticeCursorClient) Use(hooks ...Hook) {
+	c.hooks.NoticeCursor = append(c.hooks.NoticeCursor, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticecursor.Intercept(f(g(h())))`.
+func (c *NoticeCursorClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeCursor = append(c.inters.NoticeCursor, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeCursor entity.
+func (c *NoticeCursorClient) Create() *NoticeCursorCreate {
+	mutation := newNoticeCursorMutation(c.config, OpCreate)
+	return &NoticeCursorCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeCursor entities.
+func (c *NoticeCursorClient) CreateBulk(builders ...*NoticeCursorCreate) *NoticeCursorCreateBulk {
+	return &NoticeCursorCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeCursorClient) MapCreateBulk(slice any, setFunc func(*NoticeCursorCreate, int)) *NoticeCursorCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeCursorCreateBulk{err: fmt.Errorf("calling to NoticeCursorClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeCursorCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeCursorCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeCursor.
+func (c *NoticeCursorClient) Update() *NoticeCursorUpdate {
+	mutation := newNoticeCursorMutation(c.config, OpUpdate)
+	return &NoticeCursorUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeCursorClient) UpdateOne(_m *NoticeCursor) *NoticeCursorUpdateOne {
+	mutation := newNoticeCursorMutation(c.config, OpUpdateOne, withNoticeCursor(_m))
+	return &NoticeCursorUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeCursorClient) UpdateOneID(id uuid.UUID) *NoticeCursorUpdateOne {
+	mutation := newNoticeCursorMutation(c.config, OpUpdateOne, withNoticeCursorID(id))
+	return &NoticeCursorUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeCursor.
+func (c *NoticeCursorClient) Delete() *NoticeCursorDelete {
+	mutation := newNoticeCursorMutation(c.config, OpDelete)
+	return &NoticeCursorDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeCursorClient) DeleteOne(_m *NoticeCursor) *NoticeCursorDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeCursorClient) DeleteOneID(id uuid.UUID) *NoticeCursorDeleteOne {
+	builder := c.Delete().Where(noticecursor.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeCursorDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeCursor.
+func (c *NoticeCursorClient) Query() *NoticeCursorQuery {
+	return &NoticeCursorQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeCursor},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeCursor entity by its id.
+func (c *NoticeCursorClient) Get(ctx context.Context, id uuid.UUID) (*NoticeCursor, error) {
+	return c.Query().Where(noticecursor.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeCursorClient) GetX(ctx context.Context, id uuid.UUID) *NoticeCursor {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeCursorClient) Hooks() []Hook {
+	return c.hooks.NoticeCursor
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeCursorClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeCursor
+	return append(inters[:len(inters):len(inters)], noticecursor.Interceptors[:]...)
+}
+
+func (c *NoticeCursorClient) mutate(ctx context.Context, m *NoticeCursorMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeCursorCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeCursorUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeCursorUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeCursorDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeCursor mutation op: %q", m.Op())
+	}
+}
+
+// NoticeDeliveryClient is a client for the NoticeDelivery schema.
+type NoticeDeliveryClient struct {
+	config
+}
+
+// NewNoticeDeliveryClient returns a client for the NoticeDelivery from the given config.
+func NewNoticeDeliveryClient(c config) *NoticeDeliveryClient {
+	return &NoticeDeliveryClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticedelivery.Hooks(f(g(h())))`.
+func (c *NoticeDeliveryClient) Use(hooks ...Hook) {
+	c.hooks.NoticeDelivery = append(c.hooks.NoticeDelivery, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticedelivery.Intercept(f(g(h())))`.
+func (c *NoticeDeliveryClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeDelivery = append(c.inters.NoticeDelivery, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeDelivery entity.
+func (c *NoticeDeliveryClient) Create() *NoticeDeliveryCreate {
+	mutation := newNoticeDeliveryMutation(c.config, OpCreate)
+	return &NoticeDeliveryCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeDelivery entities.
+func (c *NoticeDeliveryClient) CreateBulk(builders ...*NoticeDeliveryCreate) *NoticeDeliveryCreateBulk {
+	return &NoticeDeliveryCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeDeliveryClient) MapCreateBulk(slice any, setFunc func(*NoticeDeliveryCreate, int)) *NoticeDeliveryCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeDeliveryCreateBulk{err: fmt.Errorf("calling to NoticeDeliveryClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeDeliveryCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeDeliveryCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeDelivery.
+func (c *NoticeDeliveryClient) Update() *NoticeDeliveryUpdate {
+	mutation := newNoticeDeliveryMutation(c.config, OpUpdate)
+	return &NoticeDeliveryUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeDeliveryClient) UpdateOne(_m *NoticeDelivery) *NoticeDeliveryUpdateOne {
+	mutation := newNoticeDeliveryMutation(c.config, OpUpdateOne, withNoticeDelivery(_m))
+	return &NoticeDeliveryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeDeliveryClient) UpdateOneID(id uuid.UUID) *NoticeDeliveryUpdateOne {
+	mutation := newNoticeDeliveryMutation(c.config, OpUpdateOne, withNoticeDeliveryID(id))
+	return &NoticeDeliveryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeDelivery.
+func (c *NoticeDeliveryClient) Delete() *NoticeDeliveryDelete {
+	mutation := newNoticeDeliveryMutation(c.config, OpDelete)
+	return &NoticeDeliveryDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeDeliveryClient) DeleteOne(_m *NoticeDelivery) *NoticeDeliveryDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeDeliveryClient) DeleteOneID(id uuid.UUID) *NoticeDeliveryDeleteOne {
+	builder := c.Delete().Where(noticedelivery.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeDeliveryDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeDelivery.
+func (c *NoticeDeliveryClient) Query() *NoticeDeliveryQuery {
+	return &NoticeDeliveryQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeDelivery},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeDelivery entity by its id.
+func (c *NoticeDeliveryClient) Get(ctx context.Context, id uuid.UUID) (*NoticeDelivery, error) {
+	return c.Query().Where(noticedelivery.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeDeliveryClient) GetX(ctx context.Context, id uuid.UUID) *NoticeDelivery {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeDeliveryClient) Hooks() []Hook {
+	return c.hooks.NoticeDelivery
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeDeliveryClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeDelivery
+	return append(inters[:len(inters):len(inters)], noticedelivery.Interceptors[:]...)
+}
+
+func (c *NoticeDeliveryClient) mutate(ctx context.Context, m *NoticeDeliveryMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeDeliveryCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeDeliveryUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeDeliveryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeDeliveryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeDelivery mutation op: %q", m.Op())
+	}
+}
+
+// NoticeMarkClient is a client for the NoticeMark schema.
+type NoticeMarkClient struct {
+	config
+}
+
+// NewNoticeMarkClient returns a client for the NoticeMark from the given config.
+func NewNoticeMarkClient(c config) *NoticeMarkClient {
+	return &NoticeMarkClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticemark.Hooks(f(g(h())))`.
+func (c *NoticeMarkClient) Use(hooks ...Hook) {
+	c.hooks.NoticeMark = append(c.hooks.NoticeMark, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticemark.Intercept(f(g(h())))`.
+func (c *NoticeMarkClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeMark = append(c.inters.NoticeMark, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeMark entity.
+func (c *NoticeMarkClient) Create() *NoticeMarkCreate {
+	mutation := newNoticeMarkMutation(c.config, OpCreate)
+	return &NoticeMarkCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeMark entities.
+func (c *NoticeMarkClient) CreateBulk(builders ...*NoticeMarkCreate) *NoticeMarkCreateBulk {
+	return &NoticeMarkCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeMarkClient) MapCreateBulk(slice any, setFunc func(*NoticeMarkCreate, int)) *NoticeMarkCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeMarkCreateBulk{err: fmt.Errorf("calling to NoticeMarkClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeMarkCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeMarkCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeMark.
+func (c *NoticeMarkClient) Update() *NoticeMarkUpdate {
+	mutation := newNoticeMarkMutation(c.config, OpUpdate)
+	return &NoticeMarkUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeMarkClient) UpdateOne(_m *NoticeMark) *NoticeMarkUpdateOne {
+	mutation := newNoticeMarkMutation(c.config, OpUpdateOne, withNoticeMark(_m))
+	return &NoticeMarkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeMarkClient) UpdateOneID(id uuid.UUID) *NoticeMarkUpdateOne {
+	mutation := newNoticeMarkMutation(c.config, OpUpdateOne, withNoticeMarkID(id))
+	return &NoticeMarkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeMark.
+func (c *NoticeMarkClient) Delete() *NoticeMarkDelete {
+	mutation := newNoticeMarkMutation(c.config, OpDelete)
+	return &NoticeMarkDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeMarkClient) DeleteOne(_m *NoticeMark) *NoticeMarkDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeMarkClient) DeleteOneID(id uuid.UUID) *NoticeMarkDeleteOne {
+	builder := c.Delete().Where(noticemark.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeMarkDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeMark.
+func (c *NoticeMarkClient) Query() *NoticeMarkQuery {
+	return &NoticeMarkQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeMark},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeMark entity by its id.
+func (c *NoticeMarkClient) Get(ctx context.Context, id uuid.UUID) (*NoticeMark, error) {
+	return c.Query().Where(noticemark.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeMarkClient) GetX(ctx context.Context, id uuid.UUID) *NoticeMark {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeMarkClient) Hooks() []Hook {
+	return c.hooks.NoticeMark
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeMarkClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeMark
+	return append(inters[:len(inters):len(inters)], noticemark.Interceptors[:]...)
+}
+
+func (c *NoticeMarkClient) mutate(ctx context.Context, m *NoticeMarkMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeMarkCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeMarkUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeMarkUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeMarkDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeMark mutation op: %q", m.Op())
+	}
+}
+
+// NoticeSettingClient is a client for the NoticeSetting schema.
+type NoticeSettingClient struct {
+	config
+}
+
+// NewNoticeSettingClient returns a client for the NoticeSetting from the given config.
+func NewNoticeSettingClient(c config) *NoticeSettingClient {
+	return &NoticeSettingClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noticesetting.Hooks(f(g(h())))`.
+func (c *NoticeSettingClient) Use(hooks ...Hook) {
+	c.hooks.NoticeSetting = append(c.hooks.NoticeSetting, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noticesetting.Intercept(f(g(h())))`.
+func (c *NoticeSettingClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoticeSetting = append(c.inters.NoticeSetting, interceptors...)
+}
+
+// Create returns a builder for creating a NoticeSetting entity.
+func (c *NoticeSettingClient) Create() *NoticeSettingCreate {
+	mutation := newNoticeSettingMutation(c.config, OpCreate)
+	return &NoticeSettingCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoticeSetting entities.
+func (c *NoticeSettingClient) CreateBulk(builders ...*NoticeSettingCreate) *NoticeSettingCreateBulk {
+	return &NoticeSettingCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoticeSettingClient) MapCreateBulk(slice any, setFunc func(*NoticeSettingCreate, int)) *NoticeSettingCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoticeSettingCreateBulk{err: fmt.Errorf("calling to NoticeSettingClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoticeSettingCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoticeSettingCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoticeSetting.
+func (c *NoticeSettingClient) Update() *NoticeSettingUpdate {
+	mutation := newNoticeSettingMutation(c.config, OpUpdate)
+	return &NoticeSettingUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoticeSettingClient) UpdateOne(_m *NoticeSetting) *NoticeSettingUpdateOne {
+	mutation := newNoticeSettingMutation(c.config, OpUpdateOne, withNoticeSetting(_m))
+	return &NoticeSettingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoticeSettingClient) UpdateOneID(id uuid.UUID) *NoticeSettingUpdateOne {
+	mutation := newNoticeSettingMutation(c.config, OpUpdateOne, withNoticeSettingID(id))
+	return &NoticeSettingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoticeSetting.
+func (c *NoticeSettingClient) Delete() *NoticeSettingDelete {
+	mutation := newNoticeSettingMutation(c.config, OpDelete)
+	return &NoticeSettingDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoticeSettingClient) DeleteOne(_m *NoticeSetting) *NoticeSettingDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoticeSettingClient) DeleteOneID(id uuid.UUID) *NoticeSettingDeleteOne {
+	builder := c.Delete().Where(noticesetting.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoticeSettingDeleteOne{builder}
+}
+
+// Query returns a query builder for NoticeSetting.
+func (c *NoticeSettingClient) Query() *NoticeSettingQuery {
+	return &NoticeSettingQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoticeSetting},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoticeSetting entity by its id.
+func (c *NoticeSettingClient) Get(ctx context.Context, id uuid.UUID) (*NoticeSetting, error) {
+	return c.Query().Where(noticesetting.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoticeSettingClient) GetX(ctx context.Context, id uuid.UUID) *NoticeSetting {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoticeSettingClient) Hooks() []Hook {
+	return c.hooks.NoticeSetting
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoticeSettingClient) Interceptors() []Interceptor {
+	inters := c.inters.NoticeSetting
+	return append(inters[:len(inters):len(inters)], noticesetting.Interceptors[:]...)
+}
+
+func (c *NoticeSettingClient) mutate(ctx context.Context, m *NoticeSettingMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoticeSettingCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoticeSettingUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoticeSettingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoticeSettingDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoticeSetting mutation op: %q", m.Op())
+	}
+}
+
 // ObjectStorageClient is a client for the ObjectStorage schema.
 type ObjectStorageClient struct {
 	config
@@ -7933,6 +9431,188 @@ func (c *PolicyAttachmentClient) mutate(ctx context.Context, m *PolicyAttachment
 		return (&PolicyAttachmentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown PolicyAttachment mutation op: %q", m.Op())
+	}
+}
+
+// PriceClient is a client for the Price schema.
+type PriceClient struct {
+	config
+}
+
+// NewPriceClient returns a client for the Price from the given config.
+func NewPriceClient(c config) *PriceClient {
+	return &PriceClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `price.Hooks(f(g(h())))`.
+func (c *PriceClient) Use(hooks ...Hook) {
+	c.hooks.Price = append(c.hooks.Price, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `price.Intercept(f(g(h())))`.
+func (c *PriceClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Price = append(c.inters.Price, interceptors...)
+}
+
+// Create returns a builder for creating a Price entity.
+func (c *PriceClient) Create() *PriceCreate {
+	mutation := newPriceMutation(c.config, OpCreate)
+	return &PriceCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Price entities.
+func (c *PriceClient) CreateBulk(builders ...*PriceCreate) *PriceCreateBulk {
+	return &PriceCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PriceClient) MapCreateBulk(slice any, setFunc func(*PriceCreate, int)) *PriceCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PriceCreateBulk{err: fmt.Errorf("calling to PriceClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PriceCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PriceCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Price.
+func (c *PriceClient) Update() *PriceUpdate {
+	mutation := newPriceMutation(c.config, OpUpdate)
+	return &PriceUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PriceClient) UpdateOne(_m *Price) *PriceUpdateOne {
+	mutation := newPriceMutation(c.config, OpUpdateOne, withPrice(_m))
+	return &PriceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PriceClient) UpdateOneID(id uuid.UUID) *PriceUpdateOne {
+	mutation := newPriceMutation(c.config, OpUpdateOne, withPriceID(id))
+	return &PriceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Price.
+func (c *PriceClient) Delete() *PriceDelete {
+	mutation := newPriceMutation(c.config, OpDelete)
+	return &PriceDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PriceClient) DeleteOne(_m *Price) *PriceDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PriceClient) DeleteOneID(id uuid.UUID) *PriceDeleteOne {
+	builder := c.Delete().Where(price.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PriceDeleteOne{builder}
+}
+
+// Query returns a query builder for Price.
+func (c *PriceClient) Query() *PriceQuery {
+	return &PriceQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePrice},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Price entity by its id.
+func (c *PriceClient) Get(ctx context.Context, id uuid.UUID) (*Price, error) {
+	return c.Query().Where(price.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PriceClient) GetX(ctx context.Context, id uuid.UUID) *Price {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryResourceGroup queries the resource_group edge of a Price.
+func (c *PriceClient) QueryResourceGroup(_m *Price) *ResourceGroupQuery {
+	query := (&ResourceGroupClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(price.Table, price.FieldID, id),
+			sqlgraph.To(resourcegroup.Table, resourcegroup.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, price.ResourceGroupTable, price.ResourceGroupColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryDeployment queries the deployment edge of a Price.
+func (c *PriceClient) QueryDeployment(_m *Price) *DeploymentQuery {
+	query := (&DeploymentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(price.Table, price.FieldID, id),
+			sqlgraph.To(deployment.Table, deployment.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, price.DeploymentTable, price.DeploymentColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryCreator queries the creator edge of a Price.
+func (c *PriceClient) QueryCreator(_m *Price) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(price.Table, price.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, false, price.CreatorTable, price.CreatorColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *PriceClient) Hooks() []Hook {
+	return c.hooks.Price
+}
+
+// Interceptors returns the client interceptors.
+func (c *PriceClient) Interceptors() []Interceptor {
+	inters := c.inters.Price
+	return append(inters[:len(inters):len(inters)], price.Interceptors[:]...)
+}
+
+func (c *PriceClient) mutate(ctx context.Context, m *PriceMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PriceCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PriceUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PriceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PriceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Price mutation op: %q", m.Op())
 	}
 }
 
@@ -11692,6 +13372,140 @@ func (c *SessionNetworkClient) mutate(ctx context.Context, m *SessionNetworkMuta
 	}
 }
 
+// SessionStartClient is a client for the SessionStart schema.
+type SessionStartClient struct {
+	config
+}
+
+// NewSessionStartClient returns a client for the SessionStart from the given config.
+func NewSessionStartClient(c config) *SessionStartClient {
+	return &SessionStartClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sessionstart.Hooks(f(g(h())))`.
+func (c *SessionStartClient) Use(hooks ...Hook) {
+	c.hooks.SessionStart = append(c.hooks.SessionStart, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sessionstart.Intercept(f(g(h())))`.
+func (c *SessionStartClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SessionStart = append(c.inters.SessionStart, interceptors...)
+}
+
+// Create returns a builder for creating a SessionStart entity.
+func (c *SessionStartClient) Create() *SessionStartCreate {
+	mutation := newSessionStartMutation(c.config, OpCreate)
+	return &SessionStartCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SessionStart entities.
+func (c *SessionStartClient) CreateBulk(builders ...*SessionStartCreate) *SessionStartCreateBulk {
+	return &SessionStartCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SessionStartClient) MapCreateBulk(slice any, setFunc func(*SessionStartCreate, int)) *SessionStartCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SessionStartCreateBulk{err: fmt.Errorf("calling to SessionStartClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SessionStartCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SessionStartCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SessionStart.
+func (c *SessionStartClient) Update() *SessionStartUpdate {
+	mutation := newSessionStartMutation(c.config, OpUpdate)
+	return &SessionStartUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SessionStartClient) UpdateOne(_m *SessionStart) *SessionStartUpdateOne {
+	mutation := newSessionStartMutation(c.config, OpUpdateOne, withSessionStart(_m))
+	return &SessionStartUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SessionStartClient) UpdateOneID(id uuid.UUID) *SessionStartUpdateOne {
+	mutation := newSessionStartMutation(c.config, OpUpdateOne, withSessionStartID(id))
+	return &SessionStartUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SessionStart.
+func (c *SessionStartClient) Delete() *SessionStartDelete {
+	mutation := newSessionStartMutation(c.config, OpDelete)
+	return &SessionStartDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SessionStartClient) DeleteOne(_m *SessionStart) *SessionStartDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SessionStartClient) DeleteOneID(id uuid.UUID) *SessionStartDeleteOne {
+	builder := c.Delete().Where(sessionstart.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SessionStartDeleteOne{builder}
+}
+
+// Query returns a query builder for SessionStart.
+func (c *SessionStartClient) Query() *SessionStartQuery {
+	return &SessionStartQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSessionStart},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SessionStart entity by its id.
+func (c *SessionStartClient) Get(ctx context.Context, id uuid.UUID) (*SessionStart, error) {
+	return c.Query().Where(sessionstart.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SessionStartClient) GetX(ctx context.Context, id uuid.UUID) *SessionStart {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SessionStartClient) Hooks() []Hook {
+	return c.hooks.SessionStart
+}
+
+// Interceptors returns the client interceptors.
+func (c *SessionStartClient) Interceptors() []Interceptor {
+	inters := c.inters.SessionStart
+	return append(inters[:len(inters):len(inters)], sessionstart.Interceptors[:]...)
+}
+
+func (c *SessionStartClient) mutate(ctx context.Context, m *SessionStartMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SessionStartCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SessionStartUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SessionStartUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SessionStartDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SessionStart mutation op: %q", m.Op())
+	}
+}
+
 // SessionTemplateClient is a client for the SessionTemplate schema.
 type SessionTemplateClient struct {
 	config
@@ -11871,6 +13685,140 @@ func (c *SessionTemplateClient) mutate(ctx context.Context, m *SessionTemplateMu
 		return (&SessionTemplateDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown SessionTemplate mutation op: %q", m.Op())
+	}
+}
+
+// SessionUseClient is a client for the SessionUse schema.
+type SessionUseClient struct {
+	config
+}
+
+// NewSessionUseClient returns a client for the SessionUse from the given config.
+func NewSessionUseClient(c config) *SessionUseClient {
+	return &SessionUseClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `sessionuse.Hooks(f(g(h())))`.
+func (c *SessionUseClient) Use(hooks ...Hook) {
+	c.hooks.SessionUse = append(c.hooks.SessionUse, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `sessionuse.Intercept(f(g(h())))`.
+func (c *SessionUseClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SessionUse = append(c.inters.SessionUse, interceptors...)
+}
+
+// Create returns a builder for creating a SessionUse entity.
+func (c *SessionUseClient) Create() *SessionUseCreate {
+	mutation := newSessionUseMutation(c.config, OpCreate)
+	return &SessionUseCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SessionUse entities.
+func (c *SessionUseClient) CreateBulk(builders ...*SessionUseCreate) *SessionUseCreateBulk {
+	return &SessionUseCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SessionUseClient) MapCreateBulk(slice any, setFunc func(*SessionUseCreate, int)) *SessionUseCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SessionUseCreateBulk{err: fmt.Errorf("calling to SessionUseClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SessionUseCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SessionUseCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SessionUse.
+func (c *SessionUseClient) Update() *SessionUseUpdate {
+	mutation := newSessionUseMutation(c.config, OpUpdate)
+	return &SessionUseUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SessionUseClient) UpdateOne(_m *SessionUse) *SessionUseUpdateOne {
+	mutation := newSessionUseMutation(c.config, OpUpdateOne, withSessionUse(_m))
+	return &SessionUseUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SessionUseClient) UpdateOneID(id int64) *SessionUseUpdateOne {
+	mutation := newSessionUseMutation(c.config, OpUpdateOne, withSessionUseID(id))
+	return &SessionUseUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SessionUse.
+func (c *SessionUseClient) Delete() *SessionUseDelete {
+	mutation := newSessionUseMutation(c.config, OpDelete)
+	return &SessionUseDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SessionUseClient) DeleteOne(_m *SessionUse) *SessionUseDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SessionUseClient) DeleteOneID(id int64) *SessionUseDeleteOne {
+	builder := c.Delete().Where(sessionuse.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SessionUseDeleteOne{builder}
+}
+
+// Query returns a query builder for SessionUse.
+func (c *SessionUseClient) Query() *SessionUseQuery {
+	return &SessionUseQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSessionUse},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SessionUse entity by its id.
+func (c *SessionUseClient) Get(ctx context.Context, id int64) (*SessionUse, error) {
+	return c.Query().Where(sessionuse.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SessionUseClient) GetX(ctx context.Context, id int64) *SessionUse {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SessionUseClient) Hooks() []Hook {
+	return c.hooks.SessionUse
+}
+
+// Interceptors returns the client interceptors.
+func (c *SessionUseClient) Interceptors() []Interceptor {
+	inters := c.inters.SessionUse
+	return append(inters[:len(inters):len(inters)], sessionuse.Interceptors[:]...)
+}
+
+func (c *SessionUseClient) mutate(ctx context.Context, m *SessionUseMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SessionUseCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SessionUseUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SessionUseUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SessionUseDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SessionUse mutation op: %q", m.Op())
 	}
 }
 
@@ -13713,34 +15661,38 @@ func (c *VolumeGrantClient) mutate(ctx context.Context, m *VolumeGrantMutation) 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
+		AccessToken, Agent, AgentSighting, Allocation, Announcement,
+		AnnouncementDismissal, AppPort, AppShare, AuditEntry, Budget, CapacitySpan,
 		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
 		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
 		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project,
+		LoginSession, Membership, Notice, NoticeChannel, NoticeCursor, NoticeDelivery,
+		NoticeMark, NoticeSetting, ObjectStorage, PolicyAttachment, Price, Project,
 		PromptRecord, QuotaScope, RecoveryCode, Registry, ResourceGroup,
 		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, ScanResult,
 		SeriesChunk, Session, SessionArray, SessionDependency, SessionEvent,
-		SessionGroup, SessionMount, SessionNetwork, SessionTemplate, ShareWeight,
-		SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket,
-		Volume, VolumeGrant []ent.Hook
+		SessionGroup, SessionMount, SessionNetwork, SessionStart, SessionTemplate,
+		SessionUse, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
+		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Hook
 	}
 	inters struct {
-		AccessToken, Agent, AgentSighting, Allocation, AppPort, AppShare, AuditEntry,
+		AccessToken, Agent, AgentSighting, Allocation, Announcement,
+		AnnouncementDismissal, AppPort, AppShare, AuditEntry, Budget, CapacitySpan,
 		Chat, ChatAnswer, ChatContent, ChatEndpoint, ChatReplay, ChatTurn, ChatVote,
 		ClusterIdentity, Deployment, DeploymentEvent, DeploymentKey, DeploymentReplica,
 		DeploymentRevision, Device, Domain, ExternalIdentity, Fence, GroupGrant,
 		IdentityProvider, IdleActivity, IdleBinding, IdleChecker, Image, ImageBuild,
 		ImageCopy, ImageVersion, Invitation, JoinToken, Kernel, Keypair, LoginAttempt,
-		LoginSession, Membership, ObjectStorage, PolicyAttachment, Project,
+		LoginSession, Membership, Notice, NoticeChannel, NoticeCursor, NoticeDelivery,
+		NoticeMark, NoticeSetting, ObjectStorage, PolicyAttachment, Price, Project,
 		PromptRecord, QuotaScope, RecoveryCode, Registry, ResourceGroup,
 		ResourcePolicy, ResourcePreset, Retention, Role, RoleGrant, SSHKey, ScanResult,
 		SeriesChunk, Session, SessionArray, SessionDependency, SessionEvent,
-		SessionGroup, SessionMount, SessionNetwork, SessionTemplate, ShareWeight,
-		SlotType, StorageProxy, Task, User, Vfolder, VfolderShare, VfolderTicket,
-		Volume, VolumeGrant []ent.Interceptor
+		SessionGroup, SessionMount, SessionNetwork, SessionStart, SessionTemplate,
+		SessionUse, ShareWeight, SlotType, StorageProxy, Task, User, Vfolder,
+		VfolderShare, VfolderTicket, Volume, VolumeGrant []ent.Interceptor
 	}
 )
 

@@ -16,9 +16,12 @@ import (
 	"github.com/berthhq/berth/ent/agent"
 	"github.com/berthhq/berth/ent/agentsighting"
 	"github.com/berthhq/berth/ent/allocation"
+	"github.com/berthhq/berth/ent/announcement"
+	"github.com/berthhq/berth/ent/announcementdismissal"
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/capacityspan"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
@@ -53,9 +56,16 @@ import (
 	"github.com/berthhq/berth/ent/loginattempt"
 	"github.com/berthhq/berth/ent/loginsession"
 	"github.com/berthhq/berth/ent/membership"
+	"github.com/berthhq/berth/ent/notice"
+	"github.com/berthhq/berth/ent/noticechannel"
+	"github.com/berthhq/berth/ent/noticecursor"
+	"github.com/berthhq/berth/ent/noticedelivery"
+	"github.com/berthhq/berth/ent/noticemark"
+	"github.com/berthhq/berth/ent/noticesetting"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -94,6 +104,7 @@ import (
 	"github.com/berthhq/berth/internal/appstate"
 	"github.com/berthhq/berth/internal/conversation"
 	"github.com/berthhq/berth/internal/lifecycle"
+	"github.com/berthhq/berth/internal/noticekind"
 	"github.com/berthhq/berth/internal/report"
 	"github.com/berthhq/berth/internal/resource"
 	"github.com/google/uuid"
@@ -108,83 +119,93 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeAccessToken        = "AccessToken"
-	TypeAgent              = "Agent"
-	TypeAgentSighting      = "AgentSighting"
-	TypeAllocation         = "Allocation"
-	TypeAppPort            = "AppPort"
-	TypeAppShare           = "AppShare"
-	TypeAuditEntry         = "AuditEntry"
-	TypeCapacitySpan       = "CapacitySpan"
-	TypeChat               = "Chat"
-	TypeChatAnswer         = "ChatAnswer"
-	TypeChatContent        = "ChatContent"
-	TypeChatEndpoint       = "ChatEndpoint"
-	TypeChatReplay         = "ChatReplay"
-	TypeChatTurn           = "ChatTurn"
-	TypeChatVote           = "ChatVote"
-	TypeClusterIdentity    = "ClusterIdentity"
-	TypeDeployment         = "Deployment"
-	TypeDeploymentEvent    = "DeploymentEvent"
-	TypeDeploymentKey      = "DeploymentKey"
-	TypeDeploymentReplica  = "DeploymentReplica"
-	TypeDeploymentRevision = "DeploymentRevision"
-	TypeDevice             = "Device"
-	TypeDomain             = "Domain"
-	TypeExternalIdentity   = "ExternalIdentity"
-	TypeFence              = "Fence"
-	TypeGroupGrant         = "GroupGrant"
-	TypeIdentityProvider   = "IdentityProvider"
-	TypeIdleActivity       = "IdleActivity"
-	TypeIdleBinding        = "IdleBinding"
-	TypeIdleChecker        = "IdleChecker"
-	TypeImage              = "Image"
-	TypeImageBuild         = "ImageBuild"
-	TypeImageCopy          = "ImageCopy"
-	TypeImageVersion       = "ImageVersion"
-	TypeInvitation         = "Invitation"
-	TypeJoinToken          = "JoinToken"
-	TypeKernel             = "Kernel"
-	TypeKeypair            = "Keypair"
-	TypeLoginAttempt       = "LoginAttempt"
-	TypeLoginSession       = "LoginSession"
-	TypeMembership         = "Membership"
-	TypeObjectStorage      = "ObjectStorage"
-	TypePolicyAttachment   = "PolicyAttachment"
-	TypeProject            = "Project"
-	TypePromptRecord       = "PromptRecord"
-	TypeQuotaScope         = "QuotaScope"
-	TypeRecoveryCode       = "RecoveryCode"
-	TypeRegistry           = "Registry"
-	TypeResourceGroup      = "ResourceGroup"
-	TypeResourcePolicy     = "ResourcePolicy"
-	TypeResourcePreset     = "ResourcePreset"
-	TypeRetention          = "Retention"
-	TypeRole               = "Role"
-	TypeRoleGrant          = "RoleGrant"
-	TypeSSHKey             = "SSHKey"
-	TypeScanResult         = "ScanResult"
-	TypeSeriesChunk        = "SeriesChunk"
-	TypeSession            = "Session"
-	TypeSessionArray       = "SessionArray"
-	TypeSessionDependency  = "SessionDependency"
-	TypeSessionEvent       = "SessionEvent"
-	TypeSessionGroup       = "SessionGroup"
-	TypeSessionMount       = "SessionMount"
-	TypeSessionNetwork     = "SessionNetwork"
-	TypeSessionStart       = "SessionStart"
-	TypeSessionTemplate    = "SessionTemplate"
-	TypeSessionUse         = "SessionUse"
-	TypeShareWeight        = "ShareWeight"
-	TypeSlotType           = "SlotType"
-	TypeStorageProxy       = "StorageProxy"
-	TypeTask               = "Task"
-	TypeUser               = "User"
-	TypeVfolder            = "Vfolder"
-	TypeVfolderShare       = "VfolderShare"
-	TypeVfolderTicket      = "VfolderTicket"
-	TypeVolume             = "Volume"
-	TypeVolumeGrant        = "VolumeGrant"
+	TypeAccessToken           = "AccessToken"
+	TypeAgent                 = "Agent"
+	TypeAgentSighting         = "AgentSighting"
+	TypeAllocation            = "Allocation"
+	TypeAnnouncement          = "Announcement"
+	TypeAnnouncementDismissal = "AnnouncementDismissal"
+	TypeAppPort               = "AppPort"
+	TypeAppShare              = "AppShare"
+	TypeAuditEntry            = "AuditEntry"
+	TypeBudget                = "Budget"
+	TypeCapacitySpan          = "CapacitySpan"
+	TypeChat                  = "Chat"
+	TypeChatAnswer            = "ChatAnswer"
+	TypeChatContent           = "ChatContent"
+	TypeChatEndpoint          = "ChatEndpoint"
+	TypeChatReplay            = "ChatReplay"
+	TypeChatTurn              = "ChatTurn"
+	TypeChatVote              = "ChatVote"
+	TypeClusterIdentity       = "ClusterIdentity"
+	TypeDeployment            = "Deployment"
+	TypeDeploymentEvent       = "DeploymentEvent"
+	TypeDeploymentKey         = "DeploymentKey"
+	TypeDeploymentReplica     = "DeploymentReplica"
+	TypeDeploymentRevision    = "DeploymentRevision"
+	TypeDevice                = "Device"
+	TypeDomain                = "Domain"
+	TypeExternalIdentity      = "ExternalIdentity"
+	TypeFence                 = "Fence"
+	TypeGroupGrant            = "GroupGrant"
+	TypeIdentityProvider      = "IdentityProvider"
+	TypeIdleActivity          = "IdleActivity"
+	TypeIdleBinding           = "IdleBinding"
+	TypeIdleChecker           = "IdleChecker"
+	TypeImage                 = "Image"
+	TypeImageBuild            = "ImageBuild"
+	TypeImageCopy             = "ImageCopy"
+	TypeImageVersion          = "ImageVersion"
+	TypeInvitation            = "Invitation"
+	TypeJoinToken             = "JoinToken"
+	TypeKernel                = "Kernel"
+	TypeKeypair               = "Keypair"
+	TypeLoginAttempt          = "LoginAttempt"
+	TypeLoginSession          = "LoginSession"
+	TypeMembership            = "Membership"
+	TypeNotice                = "Notice"
+	TypeNoticeChannel         = "NoticeChannel"
+	TypeNoticeCursor          = "NoticeCursor"
+	TypeNoticeDelivery        = "NoticeDelivery"
+	TypeNoticeMark            = "NoticeMark"
+	TypeNoticeSetting         = "NoticeSetting"
+	TypeObjectStorage         = "ObjectStorage"
+	TypePolicyAttachment      = "PolicyAttachment"
+	TypePrice                 = "Price"
+	TypeProject               = "Project"
+	TypePromptRecord          = "PromptRecord"
+	TypeQuotaScope            = "QuotaScope"
+	TypeRecoveryCode          = "RecoveryCode"
+	TypeRegistry              = "Registry"
+	TypeResourceGroup         = "ResourceGroup"
+	TypeResourcePolicy        = "ResourcePolicy"
+	TypeResourcePreset        = "ResourcePreset"
+	TypeRetention             = "Retention"
+	TypeRole                  = "Role"
+	TypeRoleGrant             = "RoleGrant"
+	TypeSSHKey                = "SSHKey"
+	TypeScanResult            = "ScanResult"
+	TypeSeriesChunk           = "SeriesChunk"
+	TypeSession               = "Session"
+	TypeSessionArray          = "SessionArray"
+	TypeSessionDependency     = "SessionDependency"
+	TypeSessionEvent          = "SessionEvent"
+	TypeSessionGroup          = "SessionGroup"
+	TypeSessionMount          = "SessionMount"
+	TypeSessionNetwork        = "SessionNetwork"
+	TypeSessionStart          = "SessionStart"
+	TypeSessionTemplate       = "SessionTemplate"
+	TypeSessionUse            = "SessionUse"
+	TypeShareWeight           = "ShareWeight"
+	TypeSlotType              = "SlotType"
+	TypeStorageProxy          = "StorageProxy"
+	TypeTask                  = "Task"
+	TypeUser                  = "User"
+	TypeVfolder               = "Vfolder"
+	TypeVfolderShare          = "VfolderShare"
+	TypeVfolderTicket         = "VfolderTicket"
+	TypeVolume                = "Volume"
+	TypeVolumeGrant           = "VolumeGrant"
 )
 
 // AccessTokenMutation represents an operation that mutates the AccessToken nodes in the graph.
@@ -4708,6 +4729,1143 @@ func (m *AllocationMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Allocation edge %s", name)
 }
 
+// AnnouncementMutation represents an operation that mutates the Announcement nodes in the graph.
+type AnnouncementMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	text          *string
+	severity      *noticekind.Severity
+	audience      *announcement.Audience
+	scope_id      *uuid.UUID
+	dismissable   *bool
+	starts_at     *time.Time
+	ends_at       *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Announcement, error)
+	predicates    []predicate.Announcement
+}
+
+var _ ent.Mutation = (*AnnouncementMutation)(nil)
+
+// announcementOption allows management of the mutation configuration using functional options.
+type announcementOption func(*AnnouncementMutation)
+
+// newAnnouncementMutation creates new mutation for the Announcement entity.
+func newAnnouncementMutation(c config, op Op, opts ...announcementOption) *AnnouncementMutation {
+	m := &AnnouncementMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAnnouncement,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAnnouncementID sets the ID field of the mutation.
+func withAnnouncementID(id uuid.UUID) announcementOption {
+	return func(m *AnnouncementMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Announcement
+		)
+		m.oldValue = func(ctx context.Context) (*Announcement, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Announcement.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAnnouncement sets the old Announcement of the mutation.
+func withAnnouncement(node *Announcement) announcementOption {
+	return func(m *AnnouncementMutation) {
+		m.oldValue = func(context.Context) (*Announcement, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AnnouncementMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AnnouncementMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Announcement entities.
+func (m *AnnouncementMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AnnouncementMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AnnouncementMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Announcement.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *AnnouncementMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *AnnouncementMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Announcement entity.
+// If the Announcement object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *AnnouncementMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetText sets the "text" field.
+func (m *AnnouncementMutation) SetText(s string) {
+	m.text = &s
+}
+
+// Text returns the value of the "text" field in the mutation.
+func (m *AnnouncementMutation) Text() (r string, exists bool) {
+	v := m.text
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldText returns the old "text" field's value of the Announcement entity.
+// If the Announcement object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementMutation) OldText(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldText is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldText requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldText: %w", err)
+	}
+	return oldValue.Text, nil
+}
+
+// ResetText resets all changes to the "text" field.
+func (m *AnnouncementMutation) ResetText() {
+	m.text = nil
+}
+
+// SetSeverity sets the "severity" field.
+func (m *AnnouncementMutation) SetSeverity(n noticekind.Severity) {
+	m.severity = &n
+}
+
+// Severity returns the value of the "severity" field in the mutation.
+func (m *AnnouncementMutation) Severity() (r noticekind.Severity, exists bool) {
+	v := m.severity
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSeverity returns the old "severity" field's value of the Announcement entity.
+// If the Announcement object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementMutation) OldSeverity(ctx context.Context) (v noticekind.Severity, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSeverity is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSeverity requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSeverity: %w", err)
+	}
+	return oldValue.Severity, nil
+}
+
+// ResetSeverity resets all changes to the "severity" field.
+func (m *AnnouncementMutation) ResetSeverity() {
+	m.severity = nil
+}
+
+// SetAudience sets the "audience" field.
+func (m *AnnouncementMutation) SetAudience(a announcement.Audience) {
+	m.audience = &a
+}
+
+// Audience returns the value of the "audience" field in the mutation.
+func (m *AnnouncementMutation) Audience() (r announcement.Audience, exists bool) {
+	v := m.audience
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAudience returns the old "audience" field's value of the Announcement entity.
+// If the Announcement object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementMutation) OldAudience(ctx context.Context) (v announcement.Audience, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAudience is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAudience requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAudience: %w", err)
+	}
+	return oldValue.Audience, nil
+}
+
+// ResetAudience resets all changes to the "audience" field.
+func (m *AnnouncementMutation) ResetAudience() {
+	m.audience = nil
+}
+
+// SetScopeID sets the "scope_id" field.
+func (m *AnnouncementMutation) SetScopeID(u uuid.UUID) {
+	m.scope_id = &u
+}
+
+// ScopeID returns the value of the "scope_id" field in the mutation.
+func (m *AnnouncementMutation) ScopeID() (r uuid.UUID, exists bool) {
+	v := m.scope_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScopeID returns the old "scope_id" field's value of the Announcement entity.
+// If the Announcement object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementMutation) OldScopeID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScopeID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScopeID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScopeID: %w", err)
+	}
+	return oldValue.ScopeID, nil
+}
+
+// ClearScopeID clears the value of the "scope_id" field.
+func (m *AnnouncementMutation) ClearScopeID() {
+	m.scope_id = nil
+	m.clearedFields[announcement.FieldScopeID] = struct{}{}
+}
+
+// ScopeIDCleared returns if the "scope_id" field was cleared in this mutation.
+func (m *AnnouncementMutation) ScopeIDCleared() bool {
+	_, ok := m.clearedFields[announcement.FieldScopeID]
+	return ok
+}
+
+// ResetScopeID resets all changes to the "scope_id" field.
+func (m *AnnouncementMutation) ResetScopeID() {
+	m.scope_id = nil
+	delete(m.clearedFields, announcement.FieldScopeID)
+}
+
+// SetDismissable sets the "dismissable" field.
+func (m *AnnouncementMutation) SetDismissable(b bool) {
+	m.dismissable = &b
+}
+
+// Dismissable returns the value of the "dismissable" field in the mutation.
+func (m *AnnouncementMutation) Dismissable() (r bool, exists bool) {
+	v := m.dismissable
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDismissable returns the old "dismissable" field's value of the Announcement entity.
+// If the Announcement object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementMutation) OldDismissable(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDismissable is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDismissable requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDismissable: %w", err)
+	}
+	return oldValue.Dismissable, nil
+}
+
+// ResetDismissable resets all changes to the "dismissable" field.
+func (m *AnnouncementMutation) ResetDismissable() {
+	m.dismissable = nil
+}
+
+// SetStartsAt sets the "starts_at" field.
+func (m *AnnouncementMutation) SetStartsAt(t time.Time) {
+	m.starts_at = &t
+}
+
+// StartsAt returns the value of the "starts_at" field in the mutation.
+func (m *AnnouncementMutation) StartsAt() (r time.Time, exists bool) {
+	v := m.starts_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStartsAt returns the old "starts_at" field's value of the Announcement entity.
+// If the Announcement object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementMutation) OldStartsAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStartsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStartsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStartsAt: %w", err)
+	}
+	return oldValue.StartsAt, nil
+}
+
+// ResetStartsAt resets all changes to the "starts_at" field.
+func (m *AnnouncementMutation) ResetStartsAt() {
+	m.starts_at = nil
+}
+
+// SetEndsAt sets the "ends_at" field.
+func (m *AnnouncementMutation) SetEndsAt(t time.Time) {
+	m.ends_at = &t
+}
+
+// EndsAt returns the value of the "ends_at" field in the mutation.
+func (m *AnnouncementMutation) EndsAt() (r time.Time, exists bool) {
+	v := m.ends_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndsAt returns the old "ends_at" field's value of the Announcement entity.
+// If the Announcement object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementMutation) OldEndsAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndsAt: %w", err)
+	}
+	return oldValue.EndsAt, nil
+}
+
+// ClearEndsAt clears the value of the "ends_at" field.
+func (m *AnnouncementMutation) ClearEndsAt() {
+	m.ends_at = nil
+	m.clearedFields[announcement.FieldEndsAt] = struct{}{}
+}
+
+// EndsAtCleared returns if the "ends_at" field was cleared in this mutation.
+func (m *AnnouncementMutation) EndsAtCleared() bool {
+	_, ok := m.clearedFields[announcement.FieldEndsAt]
+	return ok
+}
+
+// ResetEndsAt resets all changes to the "ends_at" field.
+func (m *AnnouncementMutation) ResetEndsAt() {
+	m.ends_at = nil
+	delete(m.clearedFields, announcement.FieldEndsAt)
+}
+
+// Where appends a list predicates to the AnnouncementMutation builder.
+func (m *AnnouncementMutation) Where(ps ...predicate.Announcement) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AnnouncementMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AnnouncementMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Announcement, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AnnouncementMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AnnouncementMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Announcement).
+func (m *AnnouncementMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AnnouncementMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.created_at != nil {
+		fields = append(fields, announcement.FieldCreatedAt)
+	}
+	if m.text != nil {
+		fields = append(fields, announcement.FieldText)
+	}
+	if m.severity != nil {
+		fields = append(fields, announcement.FieldSeverity)
+	}
+	if m.audience != nil {
+		fields = append(fields, announcement.FieldAudience)
+	}
+	if m.scope_id != nil {
+		fields = append(fields, announcement.FieldScopeID)
+	}
+	if m.dismissable != nil {
+		fields = append(fields, announcement.FieldDismissable)
+	}
+	if m.starts_at != nil {
+		fields = append(fields, announcement.FieldStartsAt)
+	}
+	if m.ends_at != nil {
+		fields = append(fields, announcement.FieldEndsAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AnnouncementMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case announcement.FieldCreatedAt:
+		return m.CreatedAt()
+	case announcement.FieldText:
+		return m.Text()
+	case announcement.FieldSeverity:
+		return m.Severity()
+	case announcement.FieldAudience:
+		return m.Audience()
+	case announcement.FieldScopeID:
+		return m.ScopeID()
+	case announcement.FieldDismissable:
+		return m.Dismissable()
+	case announcement.FieldStartsAt:
+		return m.StartsAt()
+	case announcement.FieldEndsAt:
+		return m.EndsAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AnnouncementMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case announcement.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case announcement.FieldText:
+		return m.OldText(ctx)
+	case announcement.FieldSeverity:
+		return m.OldSeverity(ctx)
+	case announcement.FieldAudience:
+		return m.OldAudience(ctx)
+	case announcement.FieldScopeID:
+		return m.OldScopeID(ctx)
+	case announcement.FieldDismissable:
+		return m.OldDismissable(ctx)
+	case announcement.FieldStartsAt:
+		return m.OldStartsAt(ctx)
+	case announcement.FieldEndsAt:
+		return m.OldEndsAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Announcement field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AnnouncementMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case announcement.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case announcement.FieldText:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetText(v)
+		return nil
+	case announcement.FieldSeverity:
+		v, ok := value.(noticekind.Severity)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSeverity(v)
+		return nil
+	case announcement.FieldAudience:
+		v, ok := value.(announcement.Audience)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAudience(v)
+		return nil
+	case announcement.FieldScopeID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScopeID(v)
+		return nil
+	case announcement.FieldDismissable:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDismissable(v)
+		return nil
+	case announcement.FieldStartsAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStartsAt(v)
+		return nil
+	case announcement.FieldEndsAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndsAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Announcement field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AnnouncementMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AnnouncementMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AnnouncementMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Announcement numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AnnouncementMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(announcement.FieldScopeID) {
+		fields = append(fields, announcement.FieldScopeID)
+	}
+	if m.FieldCleared(announcement.FieldEndsAt) {
+		fields = append(fields, announcement.FieldEndsAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AnnouncementMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AnnouncementMutation) ClearField(name string) error {
+	switch name {
+	case announcement.FieldScopeID:
+		m.ClearScopeID()
+		return nil
+	case announcement.FieldEndsAt:
+		m.ClearEndsAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Announcement nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AnnouncementMutation) ResetField(name string) error {
+	switch name {
+	case announcement.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case announcement.FieldText:
+		m.ResetText()
+		return nil
+	case announcement.FieldSeverity:
+		m.ResetSeverity()
+		return nil
+	case announcement.FieldAudience:
+		m.ResetAudience()
+		return nil
+	case announcement.FieldScopeID:
+		m.ResetScopeID()
+		return nil
+	case announcement.FieldDismissable:
+		m.ResetDismissable()
+		return nil
+	case announcement.FieldStartsAt:
+		m.ResetStartsAt()
+		return nil
+	case announcement.FieldEndsAt:
+		m.ResetEndsAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Announcement field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AnnouncementMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AnnouncementMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AnnouncementMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AnnouncementMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AnnouncementMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AnnouncementMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AnnouncementMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Announcement unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AnnouncementMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Announcement edge %s", name)
+}
+
+// AnnouncementDismissalMutation represents an operation that mutates the AnnouncementDismissal nodes in the graph.
+type AnnouncementDismissalMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	announcement_id *uuid.UUID
+	user_id         *uuid.UUID
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*AnnouncementDismissal, error)
+	predicates      []predicate.AnnouncementDismissal
+}
+
+var _ ent.Mutation = (*AnnouncementDismissalMutation)(nil)
+
+// announcementdismissalOption allows management of the mutation configuration using functional options.
+type announcementdismissalOption func(*AnnouncementDismissalMutation)
+
+// newAnnouncementDismissalMutation creates new mutation for the AnnouncementDismissal entity.
+func newAnnouncementDismissalMutation(c config, op Op, opts ...announcementdismissalOption) *AnnouncementDismissalMutation {
+	m := &AnnouncementDismissalMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAnnouncementDismissal,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAnnouncementDismissalID sets the ID field of the mutation.
+func withAnnouncementDismissalID(id uuid.UUID) announcementdismissalOption {
+	return func(m *AnnouncementDismissalMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *AnnouncementDismissal
+		)
+		m.oldValue = func(ctx context.Context) (*AnnouncementDismissal, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().AnnouncementDismissal.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAnnouncementDismissal sets the old AnnouncementDismissal of the mutation.
+func withAnnouncementDismissal(node *AnnouncementDismissal) announcementdismissalOption {
+	return func(m *AnnouncementDismissalMutation) {
+		m.oldValue = func(context.Context) (*AnnouncementDismissal, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AnnouncementDismissalMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AnnouncementDismissalMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of AnnouncementDismissal entities.
+func (m *AnnouncementDismissalMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AnnouncementDismissalMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AnnouncementDismissalMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().AnnouncementDismissal.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetAnnouncementID sets the "announcement_id" field.
+func (m *AnnouncementDismissalMutation) SetAnnouncementID(u uuid.UUID) {
+	m.announcement_id = &u
+}
+
+// AnnouncementID returns the value of the "announcement_id" field in the mutation.
+func (m *AnnouncementDismissalMutation) AnnouncementID() (r uuid.UUID, exists bool) {
+	v := m.announcement_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAnnouncementID returns the old "announcement_id" field's value of the AnnouncementDismissal entity.
+// If the AnnouncementDismissal object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementDismissalMutation) OldAnnouncementID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAnnouncementID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAnnouncementID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAnnouncementID: %w", err)
+	}
+	return oldValue.AnnouncementID, nil
+}
+
+// ResetAnnouncementID resets all changes to the "announcement_id" field.
+func (m *AnnouncementDismissalMutation) ResetAnnouncementID() {
+	m.announcement_id = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *AnnouncementDismissalMutation) SetUserID(u uuid.UUID) {
+	m.user_id = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *AnnouncementDismissalMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the AnnouncementDismissal entity.
+// If the AnnouncementDismissal object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AnnouncementDismissalMutation) OldUserID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *AnnouncementDismissalMutation) ResetUserID() {
+	m.user_id = nil
+}
+
+// Where appends a list predicates to the AnnouncementDismissalMutation builder.
+func (m *AnnouncementDismissalMutation) Where(ps ...predicate.AnnouncementDismissal) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AnnouncementDismissalMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AnnouncementDismissalMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.AnnouncementDismissal, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AnnouncementDismissalMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AnnouncementDismissalMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (AnnouncementDismissal).
+func (m *AnnouncementDismissalMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AnnouncementDismissalMutation) Fields() []string {
+	fields := make([]string, 0, 2)
+	if m.announcement_id != nil {
+		fields = append(fields, announcementdismissal.FieldAnnouncementID)
+	}
+	if m.user_id != nil {
+		fields = append(fields, announcementdismissal.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AnnouncementDismissalMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case announcementdismissal.FieldAnnouncementID:
+		return m.AnnouncementID()
+	case announcementdismissal.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AnnouncementDismissalMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case announcementdismissal.FieldAnnouncementID:
+		return m.OldAnnouncementID(ctx)
+	case announcementdismissal.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown AnnouncementDismissal field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AnnouncementDismissalMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case announcementdismissal.FieldAnnouncementID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAnnouncementID(v)
+		return nil
+	case announcementdismissal.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AnnouncementDismissal field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AnnouncementDismissalMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AnnouncementDismissalMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AnnouncementDismissalMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown AnnouncementDismissal numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AnnouncementDismissalMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AnnouncementDismissalMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AnnouncementDismissalMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown AnnouncementDismissal nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AnnouncementDismissalMutation) ResetField(name string) error {
+	switch name {
+	case announcementdismissal.FieldAnnouncementID:
+		m.ResetAnnouncementID()
+		return nil
+	case announcementdismissal.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown AnnouncementDismissal field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AnnouncementDismissalMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AnnouncementDismissalMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AnnouncementDismissalMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AnnouncementDismissalMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AnnouncementDismissalMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AnnouncementDismissalMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AnnouncementDismissalMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown AnnouncementDismissal unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AnnouncementDismissalMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown AnnouncementDismissal edge %s", name)
+}
+
 // AppPortMutation represents an operation that mutates the AppPort nodes in the graph.
 type AppPortMutation struct {
 	config
@@ -7521,6 +8679,1358 @@ func (m *AuditEntryMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *AuditEntryMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown AuditEntry edge %s", name)
+}
+
+// BudgetMutation represents an operation that mutates the Budget nodes in the graph.
+type BudgetMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *uuid.UUID
+	created_at     *time.Time
+	period         *budget.Period
+	starts_at      *time.Time
+	ends_at        *time.Time
+	time_zone      *string
+	soft_micros    *int64
+	addsoft_micros *int64
+	hard_micros    *int64
+	addhard_micros *int64
+	at_hard        *budget.AtHard
+	soft_reached   *time.Time
+	hard_reached   *time.Time
+	clearedFields  map[string]struct{}
+	domain         *uuid.UUID
+	cleareddomain  bool
+	project        *uuid.UUID
+	clearedproject bool
+	user           *uuid.UUID
+	cleareduser    bool
+	done           bool
+	oldValue       func(context.Context) (*Budget, error)
+	predicates     []predicate.Budget
+}
+
+var _ ent.Mutation = (*BudgetMutation)(nil)
+
+// budgetOption allows management of the mutation configuration using functional options.
+type budgetOption func(*BudgetMutation)
+
+// newBudgetMutation creates new mutation for the Budget entity.
+func newBudgetMutation(c config, op Op, opts ...budgetOption) *BudgetMutation {
+	m := &BudgetMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeBudget,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withBudgetID sets the ID field of the mutation.
+func withBudgetID(id uuid.UUID) budgetOption {
+	return func(m *BudgetMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Budget
+		)
+		m.oldValue = func(ctx context.Context) (*Budget, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Budget.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withBudget sets the old Budget of the mutation.
+func withBudget(node *Budget) budgetOption {
+	return func(m *BudgetMutation) {
+		m.oldValue = func(context.Context) (*Budget, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m BudgetMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m BudgetMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Budget entities.
+func (m *BudgetMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *BudgetMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *BudgetMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Budget.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *BudgetMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *BudgetMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *BudgetMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetPeriod sets the "period" field.
+func (m *BudgetMutation) SetPeriod(b budget.Period) {
+	m.period = &b
+}
+
+// Period returns the value of the "period" field in the mutation.
+func (m *BudgetMutation) Period() (r budget.Period, exists bool) {
+	v := m.period
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPeriod returns the old "period" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldPeriod(ctx context.Context) (v budget.Period, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPeriod is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPeriod requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPeriod: %w", err)
+	}
+	return oldValue.Period, nil
+}
+
+// ResetPeriod resets all changes to the "period" field.
+func (m *BudgetMutation) ResetPeriod() {
+	m.period = nil
+}
+
+// SetStartsAt sets the "starts_at" field.
+func (m *BudgetMutation) SetStartsAt(t time.Time) {
+	m.starts_at = &t
+}
+
+// StartsAt returns the value of the "starts_at" field in the mutation.
+func (m *BudgetMutation) StartsAt() (r time.Time, exists bool) {
+	v := m.starts_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStartsAt returns the old "starts_at" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldStartsAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStartsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStartsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStartsAt: %w", err)
+	}
+	return oldValue.StartsAt, nil
+}
+
+// ResetStartsAt resets all changes to the "starts_at" field.
+func (m *BudgetMutation) ResetStartsAt() {
+	m.starts_at = nil
+}
+
+// SetEndsAt sets the "ends_at" field.
+func (m *BudgetMutation) SetEndsAt(t time.Time) {
+	m.ends_at = &t
+}
+
+// EndsAt returns the value of the "ends_at" field in the mutation.
+func (m *BudgetMutation) EndsAt() (r time.Time, exists bool) {
+	v := m.ends_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndsAt returns the old "ends_at" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldEndsAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndsAt: %w", err)
+	}
+	return oldValue.EndsAt, nil
+}
+
+// ClearEndsAt clears the value of the "ends_at" field.
+func (m *BudgetMutation) ClearEndsAt() {
+	m.ends_at = nil
+	m.clearedFields[budget.FieldEndsAt] = struct{}{}
+}
+
+// EndsAtCleared returns if the "ends_at" field was cleared in this mutation.
+func (m *BudgetMutation) EndsAtCleared() bool {
+	_, ok := m.clearedFields[budget.FieldEndsAt]
+	return ok
+}
+
+// ResetEndsAt resets all changes to the "ends_at" field.
+func (m *BudgetMutation) ResetEndsAt() {
+	m.ends_at = nil
+	delete(m.clearedFields, budget.FieldEndsAt)
+}
+
+// SetTimeZone sets the "time_zone" field.
+func (m *BudgetMutation) SetTimeZone(s string) {
+	m.time_zone = &s
+}
+
+// TimeZone returns the value of the "time_zone" field in the mutation.
+func (m *BudgetMutation) TimeZone() (r string, exists bool) {
+	v := m.time_zone
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTimeZone returns the old "time_zone" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldTimeZone(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTimeZone is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTimeZone requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTimeZone: %w", err)
+	}
+	return oldValue.TimeZone, nil
+}
+
+// ResetTimeZone resets all changes to the "time_zone" field.
+func (m *BudgetMutation) ResetTimeZone() {
+	m.time_zone = nil
+}
+
+// SetSoftMicros sets the "soft_micros" field.
+func (m *BudgetMutation) SetSoftMicros(i int64) {
+	m.soft_micros = &i
+	m.addsoft_micros = nil
+}
+
+// SoftMicros returns the value of the "soft_micros" field in the mutation.
+func (m *BudgetMutation) SoftMicros() (r int64, exists bool) {
+	v := m.soft_micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSoftMicros returns the old "soft_micros" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldSoftMicros(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSoftMicros is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSoftMicros requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSoftMicros: %w", err)
+	}
+	return oldValue.SoftMicros, nil
+}
+
+// AddSoftMicros adds i to the "soft_micros" field.
+func (m *BudgetMutation) AddSoftMicros(i int64) {
+	if m.addsoft_micros != nil {
+		*m.addsoft_micros += i
+	} else {
+		m.addsoft_micros = &i
+	}
+}
+
+// AddedSoftMicros returns the value that was added to the "soft_micros" field in this mutation.
+func (m *BudgetMutation) AddedSoftMicros() (r int64, exists bool) {
+	v := m.addsoft_micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearSoftMicros clears the value of the "soft_micros" field.
+func (m *BudgetMutation) ClearSoftMicros() {
+	m.soft_micros = nil
+	m.addsoft_micros = nil
+	m.clearedFields[budget.FieldSoftMicros] = struct{}{}
+}
+
+// SoftMicrosCleared returns if the "soft_micros" field was cleared in this mutation.
+func (m *BudgetMutation) SoftMicrosCleared() bool {
+	_, ok := m.clearedFields[budget.FieldSoftMicros]
+	return ok
+}
+
+// ResetSoftMicros resets all changes to the "soft_micros" field.
+func (m *BudgetMutation) ResetSoftMicros() {
+	m.soft_micros = nil
+	m.addsoft_micros = nil
+	delete(m.clearedFields, budget.FieldSoftMicros)
+}
+
+// SetHardMicros sets the "hard_micros" field.
+func (m *BudgetMutation) SetHardMicros(i int64) {
+	m.hard_micros = &i
+	m.addhard_micros = nil
+}
+
+// HardMicros returns the value of the "hard_micros" field in the mutation.
+func (m *BudgetMutation) HardMicros() (r int64, exists bool) {
+	v := m.hard_micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHardMicros returns the old "hard_micros" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldHardMicros(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHardMicros is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHardMicros requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHardMicros: %w", err)
+	}
+	return oldValue.HardMicros, nil
+}
+
+// AddHardMicros adds i to the "hard_micros" field.
+func (m *BudgetMutation) AddHardMicros(i int64) {
+	if m.addhard_micros != nil {
+		*m.addhard_micros += i
+	} else {
+		m.addhard_micros = &i
+	}
+}
+
+// AddedHardMicros returns the value that was added to the "hard_micros" field in this mutation.
+func (m *BudgetMutation) AddedHardMicros() (r int64, exists bool) {
+	v := m.addhard_micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearHardMicros clears the value of the "hard_micros" field.
+func (m *BudgetMutation) ClearHardMicros() {
+	m.hard_micros = nil
+	m.addhard_micros = nil
+	m.clearedFields[budget.FieldHardMicros] = struct{}{}
+}
+
+// HardMicrosCleared returns if the "hard_micros" field was cleared in this mutation.
+func (m *BudgetMutation) HardMicrosCleared() bool {
+	_, ok := m.clearedFields[budget.FieldHardMicros]
+	return ok
+}
+
+// ResetHardMicros resets all changes to the "hard_micros" field.
+func (m *BudgetMutation) ResetHardMicros() {
+	m.hard_micros = nil
+	m.addhard_micros = nil
+	delete(m.clearedFields, budget.FieldHardMicros)
+}
+
+// SetAtHard sets the "at_hard" field.
+func (m *BudgetMutation) SetAtHard(bh budget.AtHard) {
+	m.at_hard = &bh
+}
+
+// AtHard returns the value of the "at_hard" field in the mutation.
+func (m *BudgetMutation) AtHard() (r budget.AtHard, exists bool) {
+	v := m.at_hard
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAtHard returns the old "at_hard" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldAtHard(ctx context.Context) (v budget.AtHard, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAtHard is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAtHard requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAtHard: %w", err)
+	}
+	return oldValue.AtHard, nil
+}
+
+// ResetAtHard resets all changes to the "at_hard" field.
+func (m *BudgetMutation) ResetAtHard() {
+	m.at_hard = nil
+}
+
+// SetSoftReached sets the "soft_reached" field.
+func (m *BudgetMutation) SetSoftReached(t time.Time) {
+	m.soft_reached = &t
+}
+
+// SoftReached returns the value of the "soft_reached" field in the mutation.
+func (m *BudgetMutation) SoftReached() (r time.Time, exists bool) {
+	v := m.soft_reached
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSoftReached returns the old "soft_reached" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldSoftReached(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSoftReached is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSoftReached requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSoftReached: %w", err)
+	}
+	return oldValue.SoftReached, nil
+}
+
+// ClearSoftReached clears the value of the "soft_reached" field.
+func (m *BudgetMutation) ClearSoftReached() {
+	m.soft_reached = nil
+	m.clearedFields[budget.FieldSoftReached] = struct{}{}
+}
+
+// SoftReachedCleared returns if the "soft_reached" field was cleared in this mutation.
+func (m *BudgetMutation) SoftReachedCleared() bool {
+	_, ok := m.clearedFields[budget.FieldSoftReached]
+	return ok
+}
+
+// ResetSoftReached resets all changes to the "soft_reached" field.
+func (m *BudgetMutation) ResetSoftReached() {
+	m.soft_reached = nil
+	delete(m.clearedFields, budget.FieldSoftReached)
+}
+
+// SetHardReached sets the "hard_reached" field.
+func (m *BudgetMutation) SetHardReached(t time.Time) {
+	m.hard_reached = &t
+}
+
+// HardReached returns the value of the "hard_reached" field in the mutation.
+func (m *BudgetMutation) HardReached() (r time.Time, exists bool) {
+	v := m.hard_reached
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHardReached returns the old "hard_reached" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldHardReached(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHardReached is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHardReached requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHardReached: %w", err)
+	}
+	return oldValue.HardReached, nil
+}
+
+// ClearHardReached clears the value of the "hard_reached" field.
+func (m *BudgetMutation) ClearHardReached() {
+	m.hard_reached = nil
+	m.clearedFields[budget.FieldHardReached] = struct{}{}
+}
+
+// HardReachedCleared returns if the "hard_reached" field was cleared in this mutation.
+func (m *BudgetMutation) HardReachedCleared() bool {
+	_, ok := m.clearedFields[budget.FieldHardReached]
+	return ok
+}
+
+// ResetHardReached resets all changes to the "hard_reached" field.
+func (m *BudgetMutation) ResetHardReached() {
+	m.hard_reached = nil
+	delete(m.clearedFields, budget.FieldHardReached)
+}
+
+// SetDomainID sets the "domain_id" field.
+func (m *BudgetMutation) SetDomainID(u uuid.UUID) {
+	m.domain = &u
+}
+
+// DomainID returns the value of the "domain_id" field in the mutation.
+func (m *BudgetMutation) DomainID() (r uuid.UUID, exists bool) {
+	v := m.domain
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDomainID returns the old "domain_id" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldDomainID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDomainID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDomainID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDomainID: %w", err)
+	}
+	return oldValue.DomainID, nil
+}
+
+// ClearDomainID clears the value of the "domain_id" field.
+func (m *BudgetMutation) ClearDomainID() {
+	m.domain = nil
+	m.clearedFields[budget.FieldDomainID] = struct{}{}
+}
+
+// DomainIDCleared returns if the "domain_id" field was cleared in this mutation.
+func (m *BudgetMutation) DomainIDCleared() bool {
+	_, ok := m.clearedFields[budget.FieldDomainID]
+	return ok
+}
+
+// ResetDomainID resets all changes to the "domain_id" field.
+func (m *BudgetMutation) ResetDomainID() {
+	m.domain = nil
+	delete(m.clearedFields, budget.FieldDomainID)
+}
+
+// SetProjectID sets the "project_id" field.
+func (m *BudgetMutation) SetProjectID(u uuid.UUID) {
+	m.project = &u
+}
+
+// ProjectID returns the value of the "project_id" field in the mutation.
+func (m *BudgetMutation) ProjectID() (r uuid.UUID, exists bool) {
+	v := m.project
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldProjectID returns the old "project_id" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldProjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldProjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
+	}
+	return oldValue.ProjectID, nil
+}
+
+// ClearProjectID clears the value of the "project_id" field.
+func (m *BudgetMutation) ClearProjectID() {
+	m.project = nil
+	m.clearedFields[budget.FieldProjectID] = struct{}{}
+}
+
+// ProjectIDCleared returns if the "project_id" field was cleared in this mutation.
+func (m *BudgetMutation) ProjectIDCleared() bool {
+	_, ok := m.clearedFields[budget.FieldProjectID]
+	return ok
+}
+
+// ResetProjectID resets all changes to the "project_id" field.
+func (m *BudgetMutation) ResetProjectID() {
+	m.project = nil
+	delete(m.clearedFields, budget.FieldProjectID)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *BudgetMutation) SetUserID(u uuid.UUID) {
+	m.user = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *BudgetMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the Budget entity.
+// If the Budget object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BudgetMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *BudgetMutation) ClearUserID() {
+	m.user = nil
+	m.clearedFields[budget.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *BudgetMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[budget.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *BudgetMutation) ResetUserID() {
+	m.user = nil
+	delete(m.clearedFields, budget.FieldUserID)
+}
+
+// ClearDomain clears the "domain" edge to the Domain entity.
+func (m *BudgetMutation) ClearDomain() {
+	m.cleareddomain = true
+	m.clearedFields[budget.FieldDomainID] = struct{}{}
+}
+
+// DomainCleared reports if the "domain" edge to the Domain entity was cleared.
+func (m *BudgetMutation) DomainCleared() bool {
+	return m.DomainIDCleared() || m.cleareddomain
+}
+
+// DomainIDs returns the "domain" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DomainID instead. It exists only for internal usage by the builders.
+func (m *BudgetMutation) DomainIDs() (ids []uuid.UUID) {
+	if id := m.domain; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDomain resets all changes to the "domain" edge.
+func (m *BudgetMutation) ResetDomain() {
+	m.domain = nil
+	m.cleareddomain = false
+}
+
+// ClearProject clears the "project" edge to the Project entity.
+func (m *BudgetMutation) ClearProject() {
+	m.clearedproject = true
+	m.clearedFields[budget.FieldProjectID] = struct{}{}
+}
+
+// ProjectCleared reports if the "project" edge to the Project entity was cleared.
+func (m *BudgetMutation) ProjectCleared() bool {
+	return m.ProjectIDCleared() || m.clearedproject
+}
+
+// ProjectIDs returns the "project" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ProjectID instead. It exists only for internal usage by the builders.
+func (m *BudgetMutation) ProjectIDs() (ids []uuid.UUID) {
+	if id := m.project; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetProject resets all changes to the "project" edge.
+func (m *BudgetMutation) ResetProject() {
+	m.project = nil
+	m.clearedproject = false
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *BudgetMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[budget.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *BudgetMutation) UserCleared() bool {
+	return m.UserIDCleared() || m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *BudgetMutation) UserIDs() (ids []uuid.UUID) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *BudgetMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// Where appends a list predicates to the BudgetMutation builder.
+func (m *BudgetMutation) Where(ps ...predicate.Budget) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the BudgetMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *BudgetMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Budget, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *BudgetMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *BudgetMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Budget).
+func (m *BudgetMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *BudgetMutation) Fields() []string {
+	fields := make([]string, 0, 13)
+	if m.created_at != nil {
+		fields = append(fields, budget.FieldCreatedAt)
+	}
+	if m.period != nil {
+		fields = append(fields, budget.FieldPeriod)
+	}
+	if m.starts_at != nil {
+		fields = append(fields, budget.FieldStartsAt)
+	}
+	if m.ends_at != nil {
+		fields = append(fields, budget.FieldEndsAt)
+	}
+	if m.time_zone != nil {
+		fields = append(fields, budget.FieldTimeZone)
+	}
+	if m.soft_micros != nil {
+		fields = append(fields, budget.FieldSoftMicros)
+	}
+	if m.hard_micros != nil {
+		fields = append(fields, budget.FieldHardMicros)
+	}
+	if m.at_hard != nil {
+		fields = append(fields, budget.FieldAtHard)
+	}
+	if m.soft_reached != nil {
+		fields = append(fields, budget.FieldSoftReached)
+	}
+	if m.hard_reached != nil {
+		fields = append(fields, budget.FieldHardReached)
+	}
+	if m.domain != nil {
+		fields = append(fields, budget.FieldDomainID)
+	}
+	if m.project != nil {
+		fields = append(fields, budget.FieldProjectID)
+	}
+	if m.user != nil {
+		fields = append(fields, budget.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *BudgetMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case budget.FieldCreatedAt:
+		return m.CreatedAt()
+	case budget.FieldPeriod:
+		return m.Period()
+	case budget.FieldStartsAt:
+		return m.StartsAt()
+	case budget.FieldEndsAt:
+		return m.EndsAt()
+	case budget.FieldTimeZone:
+		return m.TimeZone()
+	case budget.FieldSoftMicros:
+		return m.SoftMicros()
+	case budget.FieldHardMicros:
+		return m.HardMicros()
+	case budget.FieldAtHard:
+		return m.AtHard()
+	case budget.FieldSoftReached:
+		return m.SoftReached()
+	case budget.FieldHardReached:
+		return m.HardReached()
+	case budget.FieldDomainID:
+		return m.DomainID()
+	case budget.FieldProjectID:
+		return m.ProjectID()
+	case budget.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *BudgetMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case budget.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case budget.FieldPeriod:
+		return m.OldPeriod(ctx)
+	case budget.FieldStartsAt:
+		return m.OldStartsAt(ctx)
+	case budget.FieldEndsAt:
+		return m.OldEndsAt(ctx)
+	case budget.FieldTimeZone:
+		return m.OldTimeZone(ctx)
+	case budget.FieldSoftMicros:
+		return m.OldSoftMicros(ctx)
+	case budget.FieldHardMicros:
+		return m.OldHardMicros(ctx)
+	case budget.FieldAtHard:
+		return m.OldAtHard(ctx)
+	case budget.FieldSoftReached:
+		return m.OldSoftReached(ctx)
+	case budget.FieldHardReached:
+		return m.OldHardReached(ctx)
+	case budget.FieldDomainID:
+		return m.OldDomainID(ctx)
+	case budget.FieldProjectID:
+		return m.OldProjectID(ctx)
+	case budget.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown Budget field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BudgetMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case budget.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case budget.FieldPeriod:
+		v, ok := value.(budget.Period)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPeriod(v)
+		return nil
+	case budget.FieldStartsAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStartsAt(v)
+		return nil
+	case budget.FieldEndsAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndsAt(v)
+		return nil
+	case budget.FieldTimeZone:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTimeZone(v)
+		return nil
+	case budget.FieldSoftMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSoftMicros(v)
+		return nil
+	case budget.FieldHardMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHardMicros(v)
+		return nil
+	case budget.FieldAtHard:
+		v, ok := value.(budget.AtHard)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAtHard(v)
+		return nil
+	case budget.FieldSoftReached:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSoftReached(v)
+		return nil
+	case budget.FieldHardReached:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHardReached(v)
+		return nil
+	case budget.FieldDomainID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDomainID(v)
+		return nil
+	case budget.FieldProjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetProjectID(v)
+		return nil
+	case budget.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Budget field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *BudgetMutation) AddedFields() []string {
+	var fields []string
+	if m.addsoft_micros != nil {
+		fields = append(fields, budget.FieldSoftMicros)
+	}
+	if m.addhard_micros != nil {
+		fields = append(fields, budget.FieldHardMicros)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *BudgetMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case budget.FieldSoftMicros:
+		return m.AddedSoftMicros()
+	case budget.FieldHardMicros:
+		return m.AddedHardMicros()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BudgetMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case budget.FieldSoftMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSoftMicros(v)
+		return nil
+	case budget.FieldHardMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddHardMicros(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Budget numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *BudgetMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(budget.FieldEndsAt) {
+		fields = append(fields, budget.FieldEndsAt)
+	}
+	if m.FieldCleared(budget.FieldSoftMicros) {
+		fields = append(fields, budget.FieldSoftMicros)
+	}
+	if m.FieldCleared(budget.FieldHardMicros) {
+		fields = append(fields, budget.FieldHardMicros)
+	}
+	if m.FieldCleared(budget.FieldSoftReached) {
+		fields = append(fields, budget.FieldSoftReached)
+	}
+	if m.FieldCleared(budget.FieldHardReached) {
+		fields = append(fields, budget.FieldHardReached)
+	}
+	if m.FieldCleared(budget.FieldDomainID) {
+		fields = append(fields, budget.FieldDomainID)
+	}
+	if m.FieldCleared(budget.FieldProjectID) {
+		fields = append(fields, budget.FieldProjectID)
+	}
+	if m.FieldCleared(budget.FieldUserID) {
+		fields = append(fields, budget.FieldUserID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *BudgetMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *BudgetMutation) ClearField(name string) error {
+	switch name {
+	case budget.FieldEndsAt:
+		m.ClearEndsAt()
+		return nil
+	case budget.FieldSoftMicros:
+		m.ClearSoftMicros()
+		return nil
+	case budget.FieldHardMicros:
+		m.ClearHardMicros()
+		return nil
+	case budget.FieldSoftReached:
+		m.ClearSoftReached()
+		return nil
+	case budget.FieldHardReached:
+		m.ClearHardReached()
+		return nil
+	case budget.FieldDomainID:
+		m.ClearDomainID()
+		return nil
+	case budget.FieldProjectID:
+		m.ClearProjectID()
+		return nil
+	case budget.FieldUserID:
+		m.ClearUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown Budget nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *BudgetMutation) ResetField(name string) error {
+	switch name {
+	case budget.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case budget.FieldPeriod:
+		m.ResetPeriod()
+		return nil
+	case budget.FieldStartsAt:
+		m.ResetStartsAt()
+		return nil
+	case budget.FieldEndsAt:
+		m.ResetEndsAt()
+		return nil
+	case budget.FieldTimeZone:
+		m.ResetTimeZone()
+		return nil
+	case budget.FieldSoftMicros:
+		m.ResetSoftMicros()
+		return nil
+	case budget.FieldHardMicros:
+		m.ResetHardMicros()
+		return nil
+	case budget.FieldAtHard:
+		m.ResetAtHard()
+		return nil
+	case budget.FieldSoftReached:
+		m.ResetSoftReached()
+		return nil
+	case budget.FieldHardReached:
+		m.ResetHardReached()
+		return nil
+	case budget.FieldDomainID:
+		m.ResetDomainID()
+		return nil
+	case budget.FieldProjectID:
+		m.ResetProjectID()
+		return nil
+	case budget.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown Budget field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *BudgetMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.domain != nil {
+		edges = append(edges, budget.EdgeDomain)
+	}
+	if m.project != nil {
+		edges = append(edges, budget.EdgeProject)
+	}
+	if m.user != nil {
+		edges = append(edges, budget.EdgeUser)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *BudgetMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case budget.EdgeDomain:
+		if id := m.domain; id != nil {
+			return []ent.Value{*id}
+		}
+	case budget.EdgeProject:
+		if id := m.project; id != nil {
+			return []ent.Value{*id}
+		}
+	case budget.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *BudgetMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *BudgetMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *BudgetMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.cleareddomain {
+		edges = append(edges, budget.EdgeDomain)
+	}
+	if m.clearedproject {
+		edges = append(edges, budget.EdgeProject)
+	}
+	if m.cleareduser {
+		edges = append(edges, budget.EdgeUser)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *BudgetMutation) EdgeCleared(name string) bool {
+	switch name {
+	case budget.EdgeDomain:
+		return m.cleareddomain
+	case budget.EdgeProject:
+		return m.clearedproject
+	case budget.EdgeUser:
+		return m.cleareduser
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *BudgetMutation) ClearEdge(name string) error {
+	switch name {
+	case budget.EdgeDomain:
+		m.ClearDomain()
+		return nil
+	case budget.EdgeProject:
+		m.ClearProject()
+		return nil
+	case budget.EdgeUser:
+		m.ClearUser()
+		return nil
+	}
+	return fmt.Errorf("unknown Budget unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *BudgetMutation) ResetEdge(name string) error {
+	switch name {
+	case budget.EdgeDomain:
+		m.ResetDomain()
+		return nil
+	case budget.EdgeProject:
+		m.ResetProject()
+		return nil
+	case budget.EdgeUser:
+		m.ResetUser()
+		return nil
+	}
+	return fmt.Errorf("unknown Budget edge %s", name)
 }
 
 // CapacitySpanMutation represents an operation that mutates the CapacitySpan nodes in the graph.
@@ -44353,6 +46863,4340 @@ func (m *MembershipMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Membership edge %s", name)
 }
 
+// NoticeMutation represents an operation that mutates the Notice nodes in the graph.
+type NoticeMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	kind          *noticekind.Kind
+	severity      *noticekind.Severity
+	parameters    *map[string]string
+	count         *int
+	addcount      *int
+	group_key     *string
+	gathering     *bool
+	in_page       *bool
+	browser       *bool
+	read_at       *time.Time
+	subject_id    *uuid.UUID
+	user_id       *uuid.UUID
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Notice, error)
+	predicates    []predicate.Notice
+}
+
+var _ ent.Mutation = (*NoticeMutation)(nil)
+
+// noticeOption allows management of the mutation configuration using functional options.
+type noticeOption func(*NoticeMutation)
+
+// newNoticeMutation creates new mutation for the Notice entity.
+func newNoticeMutation(c config, op Op, opts ...noticeOption) *NoticeMutation {
+	m := &NoticeMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeNotice,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withNoticeID sets the ID field of the mutation.
+func withNoticeID(id uuid.UUID) noticeOption {
+	return func(m *NoticeMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Notice
+		)
+		m.oldValue = func(ctx context.Context) (*Notice, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Notice.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withNotice sets the old Notice of the mutation.
+func withNotice(node *Notice) noticeOption {
+	return func(m *NoticeMutation) {
+		m.oldValue = func(context.Context) (*Notice, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m NoticeMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m NoticeMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Notice entities.
+func (m *NoticeMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *NoticeMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *NoticeMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Notice.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *NoticeMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *NoticeMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *NoticeMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *NoticeMutation) SetKind(n noticekind.Kind) {
+	m.kind = &n
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *NoticeMutation) Kind() (r noticekind.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldKind(ctx context.Context) (v noticekind.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *NoticeMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetSeverity sets the "severity" field.
+func (m *NoticeMutation) SetSeverity(n noticekind.Severity) {
+	m.severity = &n
+}
+
+// Severity returns the value of the "severity" field in the mutation.
+func (m *NoticeMutation) Severity() (r noticekind.Severity, exists bool) {
+	v := m.severity
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSeverity returns the old "severity" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldSeverity(ctx context.Context) (v noticekind.Severity, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSeverity is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSeverity requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSeverity: %w", err)
+	}
+	return oldValue.Severity, nil
+}
+
+// ResetSeverity resets all changes to the "severity" field.
+func (m *NoticeMutation) ResetSeverity() {
+	m.severity = nil
+}
+
+// SetParameters sets the "parameters" field.
+func (m *NoticeMutation) SetParameters(value map[string]string) {
+	m.parameters = &value
+}
+
+// Parameters returns the value of the "parameters" field in the mutation.
+func (m *NoticeMutation) Parameters() (r map[string]string, exists bool) {
+	v := m.parameters
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldParameters returns the old "parameters" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldParameters(ctx context.Context) (v map[string]string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldParameters is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldParameters requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldParameters: %w", err)
+	}
+	return oldValue.Parameters, nil
+}
+
+// ResetParameters resets all changes to the "parameters" field.
+func (m *NoticeMutation) ResetParameters() {
+	m.parameters = nil
+}
+
+// SetCount sets the "count" field.
+func (m *NoticeMutation) SetCount(i int) {
+	m.count = &i
+	m.addcount = nil
+}
+
+// Count returns the value of the "count" field in the mutation.
+func (m *NoticeMutation) Count() (r int, exists bool) {
+	v := m.count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCount returns the old "count" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldCount(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCount: %w", err)
+	}
+	return oldValue.Count, nil
+}
+
+// AddCount adds i to the "count" field.
+func (m *NoticeMutation) AddCount(i int) {
+	if m.addcount != nil {
+		*m.addcount += i
+	} else {
+		m.addcount = &i
+	}
+}
+
+// AddedCount returns the value that was added to the "count" field in this mutation.
+func (m *NoticeMutation) AddedCount() (r int, exists bool) {
+	v := m.addcount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCount resets all changes to the "count" field.
+func (m *NoticeMutation) ResetCount() {
+	m.count = nil
+	m.addcount = nil
+}
+
+// SetGroupKey sets the "group_key" field.
+func (m *NoticeMutation) SetGroupKey(s string) {
+	m.group_key = &s
+}
+
+// GroupKey returns the value of the "group_key" field in the mutation.
+func (m *NoticeMutation) GroupKey() (r string, exists bool) {
+	v := m.group_key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGroupKey returns the old "group_key" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldGroupKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGroupKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGroupKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGroupKey: %w", err)
+	}
+	return oldValue.GroupKey, nil
+}
+
+// ResetGroupKey resets all changes to the "group_key" field.
+func (m *NoticeMutation) ResetGroupKey() {
+	m.group_key = nil
+}
+
+// SetGathering sets the "gathering" field.
+func (m *NoticeMutation) SetGathering(b bool) {
+	m.gathering = &b
+}
+
+// Gathering returns the value of the "gathering" field in the mutation.
+func (m *NoticeMutation) Gathering() (r bool, exists bool) {
+	v := m.gathering
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGathering returns the old "gathering" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldGathering(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGathering is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGathering requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGathering: %w", err)
+	}
+	return oldValue.Gathering, nil
+}
+
+// ResetGathering resets all changes to the "gathering" field.
+func (m *NoticeMutation) ResetGathering() {
+	m.gathering = nil
+}
+
+// SetInPage sets the "in_page" field.
+func (m *NoticeMutation) SetInPage(b bool) {
+	m.in_page = &b
+}
+
+// InPage returns the value of the "in_page" field in the mutation.
+func (m *NoticeMutation) InPage() (r bool, exists bool) {
+	v := m.in_page
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldInPage returns the old "in_page" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldInPage(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldInPage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldInPage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldInPage: %w", err)
+	}
+	return oldValue.InPage, nil
+}
+
+// ResetInPage resets all changes to the "in_page" field.
+func (m *NoticeMutation) ResetInPage() {
+	m.in_page = nil
+}
+
+// SetBrowser sets the "browser" field.
+func (m *NoticeMutation) SetBrowser(b bool) {
+	m.browser = &b
+}
+
+// Browser returns the value of the "browser" field in the mutation.
+func (m *NoticeMutation) Browser() (r bool, exists bool) {
+	v := m.browser
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBrowser returns the old "browser" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldBrowser(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBrowser is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBrowser requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBrowser: %w", err)
+	}
+	return oldValue.Browser, nil
+}
+
+// ResetBrowser resets all changes to the "browser" field.
+func (m *NoticeMutation) ResetBrowser() {
+	m.browser = nil
+}
+
+// SetReadAt sets the "read_at" field.
+func (m *NoticeMutation) SetReadAt(t time.Time) {
+	m.read_at = &t
+}
+
+// ReadAt returns the value of the "read_at" field in the mutation.
+func (m *NoticeMutation) ReadAt() (r time.Time, exists bool) {
+	v := m.read_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReadAt returns the old "read_at" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldReadAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReadAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReadAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReadAt: %w", err)
+	}
+	return oldValue.ReadAt, nil
+}
+
+// ClearReadAt clears the value of the "read_at" field.
+func (m *NoticeMutation) ClearReadAt() {
+	m.read_at = nil
+	m.clearedFields[notice.FieldReadAt] = struct{}{}
+}
+
+// ReadAtCleared returns if the "read_at" field was cleared in this mutation.
+func (m *NoticeMutation) ReadAtCleared() bool {
+	_, ok := m.clearedFields[notice.FieldReadAt]
+	return ok
+}
+
+// ResetReadAt resets all changes to the "read_at" field.
+func (m *NoticeMutation) ResetReadAt() {
+	m.read_at = nil
+	delete(m.clearedFields, notice.FieldReadAt)
+}
+
+// SetSubjectID sets the "subject_id" field.
+func (m *NoticeMutation) SetSubjectID(u uuid.UUID) {
+	m.subject_id = &u
+}
+
+// SubjectID returns the value of the "subject_id" field in the mutation.
+func (m *NoticeMutation) SubjectID() (r uuid.UUID, exists bool) {
+	v := m.subject_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSubjectID returns the old "subject_id" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldSubjectID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSubjectID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSubjectID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSubjectID: %w", err)
+	}
+	return oldValue.SubjectID, nil
+}
+
+// ClearSubjectID clears the value of the "subject_id" field.
+func (m *NoticeMutation) ClearSubjectID() {
+	m.subject_id = nil
+	m.clearedFields[notice.FieldSubjectID] = struct{}{}
+}
+
+// SubjectIDCleared returns if the "subject_id" field was cleared in this mutation.
+func (m *NoticeMutation) SubjectIDCleared() bool {
+	_, ok := m.clearedFields[notice.FieldSubjectID]
+	return ok
+}
+
+// ResetSubjectID resets all changes to the "subject_id" field.
+func (m *NoticeMutation) ResetSubjectID() {
+	m.subject_id = nil
+	delete(m.clearedFields, notice.FieldSubjectID)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *NoticeMutation) SetUserID(u uuid.UUID) {
+	m.user_id = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *NoticeMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the Notice entity.
+// If the Notice object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *NoticeMutation) ClearUserID() {
+	m.user_id = nil
+	m.clearedFields[notice.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *NoticeMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[notice.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *NoticeMutation) ResetUserID() {
+	m.user_id = nil
+	delete(m.clearedFields, notice.FieldUserID)
+}
+
+// Where appends a list predicates to the NoticeMutation builder.
+func (m *NoticeMutation) Where(ps ...predicate.Notice) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the NoticeMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *NoticeMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Notice, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *NoticeMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *NoticeMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Notice).
+func (m *NoticeMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *NoticeMutation) Fields() []string {
+	fields := make([]string, 0, 12)
+	if m.created_at != nil {
+		fields = append(fields, notice.FieldCreatedAt)
+	}
+	if m.kind != nil {
+		fields = append(fields, notice.FieldKind)
+	}
+	if m.severity != nil {
+		fields = append(fields, notice.FieldSeverity)
+	}
+	if m.parameters != nil {
+		fields = append(fields, notice.FieldParameters)
+	}
+	if m.count != nil {
+		fields = append(fields, notice.FieldCount)
+	}
+	if m.group_key != nil {
+		fields = append(fields, notice.FieldGroupKey)
+	}
+	if m.gathering != nil {
+		fields = append(fields, notice.FieldGathering)
+	}
+	if m.in_page != nil {
+		fields = append(fields, notice.FieldInPage)
+	}
+	if m.browser != nil {
+		fields = append(fields, notice.FieldBrowser)
+	}
+	if m.read_at != nil {
+		fields = append(fields, notice.FieldReadAt)
+	}
+	if m.subject_id != nil {
+		fields = append(fields, notice.FieldSubjectID)
+	}
+	if m.user_id != nil {
+		fields = append(fields, notice.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *NoticeMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case notice.FieldCreatedAt:
+		return m.CreatedAt()
+	case notice.FieldKind:
+		return m.Kind()
+	case notice.FieldSeverity:
+		return m.Severity()
+	case notice.FieldParameters:
+		return m.Parameters()
+	case notice.FieldCount:
+		return m.Count()
+	case notice.FieldGroupKey:
+		return m.GroupKey()
+	case notice.FieldGathering:
+		return m.Gathering()
+	case notice.FieldInPage:
+		return m.InPage()
+	case notice.FieldBrowser:
+		return m.Browser()
+	case notice.FieldReadAt:
+		return m.ReadAt()
+	case notice.FieldSubjectID:
+		return m.SubjectID()
+	case notice.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *NoticeMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case notice.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case notice.FieldKind:
+		return m.OldKind(ctx)
+	case notice.FieldSeverity:
+		return m.OldSeverity(ctx)
+	case notice.FieldParameters:
+		return m.OldParameters(ctx)
+	case notice.FieldCount:
+		return m.OldCount(ctx)
+	case notice.FieldGroupKey:
+		return m.OldGroupKey(ctx)
+	case notice.FieldGathering:
+		return m.OldGathering(ctx)
+	case notice.FieldInPage:
+		return m.OldInPage(ctx)
+	case notice.FieldBrowser:
+		return m.OldBrowser(ctx)
+	case notice.FieldReadAt:
+		return m.OldReadAt(ctx)
+	case notice.FieldSubjectID:
+		return m.OldSubjectID(ctx)
+	case notice.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown Notice field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case notice.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case notice.FieldKind:
+		v, ok := value.(noticekind.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case notice.FieldSeverity:
+		v, ok := value.(noticekind.Severity)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSeverity(v)
+		return nil
+	case notice.FieldParameters:
+		v, ok := value.(map[string]string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetParameters(v)
+		return nil
+	case notice.FieldCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCount(v)
+		return nil
+	case notice.FieldGroupKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGroupKey(v)
+		return nil
+	case notice.FieldGathering:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGathering(v)
+		return nil
+	case notice.FieldInPage:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetInPage(v)
+		return nil
+	case notice.FieldBrowser:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBrowser(v)
+		return nil
+	case notice.FieldReadAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReadAt(v)
+		return nil
+	case notice.FieldSubjectID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSubjectID(v)
+		return nil
+	case notice.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Notice field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *NoticeMutation) AddedFields() []string {
+	var fields []string
+	if m.addcount != nil {
+		fields = append(fields, notice.FieldCount)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *NoticeMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case notice.FieldCount:
+		return m.AddedCount()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case notice.FieldCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCount(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Notice numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *NoticeMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(notice.FieldReadAt) {
+		fields = append(fields, notice.FieldReadAt)
+	}
+	if m.FieldCleared(notice.FieldSubjectID) {
+		fields = append(fields, notice.FieldSubjectID)
+	}
+	if m.FieldCleared(notice.FieldUserID) {
+		fields = append(fields, notice.FieldUserID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *NoticeMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *NoticeMutation) ClearField(name string) error {
+	switch name {
+	case notice.FieldReadAt:
+		m.ClearReadAt()
+		return nil
+	case notice.FieldSubjectID:
+		m.ClearSubjectID()
+		return nil
+	case notice.FieldUserID:
+		m.ClearUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown Notice nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *NoticeMutation) ResetField(name string) error {
+	switch name {
+	case notice.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case notice.FieldKind:
+		m.ResetKind()
+		return nil
+	case notice.FieldSeverity:
+		m.ResetSeverity()
+		return nil
+	case notice.FieldParameters:
+		m.ResetParameters()
+		return nil
+	case notice.FieldCount:
+		m.ResetCount()
+		return nil
+	case notice.FieldGroupKey:
+		m.ResetGroupKey()
+		return nil
+	case notice.FieldGathering:
+		m.ResetGathering()
+		return nil
+	case notice.FieldInPage:
+		m.ResetInPage()
+		return nil
+	case notice.FieldBrowser:
+		m.ResetBrowser()
+		return nil
+	case notice.FieldReadAt:
+		m.ResetReadAt()
+		return nil
+	case notice.FieldSubjectID:
+		m.ResetSubjectID()
+		return nil
+	case notice.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown Notice field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *NoticeMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *NoticeMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *NoticeMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *NoticeMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *NoticeMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *NoticeMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *NoticeMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Notice unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *NoticeMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Notice edge %s", name)
+}
+
+// NoticeChannelMutation represents an operation that mutates the NoticeChannel nodes in the graph.
+type NoticeChannelMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *uuid.UUID
+	created_at      *time.Time
+	_type           *noticekind.Route
+	name            *string
+	host            *string
+	address_sealed  *[]byte
+	secret_sealed   *[]byte
+	enabled         *bool
+	disabled_reason *string
+	failing_since   *time.Time
+	paused_until    *time.Time
+	user_id         *uuid.UUID
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*NoticeChannel, error)
+	predicates      []predicate.NoticeChannel
+}
+
+var _ ent.Mutation = (*NoticeChannelMutation)(nil)
+
+// noticechannelOption allows management of the mutation configuration using functional options.
+type noticechannelOption func(*NoticeChannelMutation)
+
+// newNoticeChannelMutation creates new mutation for the NoticeChannel entity.
+func newNoticeChannelMutation(c config, op Op, opts ...noticechannelOption) *NoticeChannelMutation {
+	m := &NoticeChannelMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeNoticeChannel,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withNoticeChannelID sets the ID field of the mutation.
+func withNoticeChannelID(id uuid.UUID) noticechannelOption {
+	return func(m *NoticeChannelMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *NoticeChannel
+		)
+		m.oldValue = func(ctx context.Context) (*NoticeChannel, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().NoticeChannel.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withNoticeChannel sets the old NoticeChannel of the mutation.
+func withNoticeChannel(node *NoticeChannel) noticechannelOption {
+	return func(m *NoticeChannelMutation) {
+		m.oldValue = func(context.Context) (*NoticeChannel, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m NoticeChannelMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m NoticeChannelMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of NoticeChannel entities.
+func (m *NoticeChannelMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *NoticeChannelMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *NoticeChannelMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().NoticeChannel.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *NoticeChannelMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *NoticeChannelMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *NoticeChannelMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetType sets the "type" field.
+func (m *NoticeChannelMutation) SetType(n noticekind.Route) {
+	m._type = &n
+}
+
+// GetType returns the value of the "type" field in the mutation.
+func (m *NoticeChannelMutation) GetType() (r noticekind.Route, exists bool) {
+	v := m._type
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldType returns the old "type" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldType(ctx context.Context) (v noticekind.Route, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldType is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldType requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldType: %w", err)
+	}
+	return oldValue.Type, nil
+}
+
+// ResetType resets all changes to the "type" field.
+func (m *NoticeChannelMutation) ResetType() {
+	m._type = nil
+}
+
+// SetName sets the "name" field.
+func (m *NoticeChannelMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *NoticeChannelMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *NoticeChannelMutation) ResetName() {
+	m.name = nil
+}
+
+// SetHost sets the "host" field.
+func (m *NoticeChannelMutation) SetHost(s string) {
+	m.host = &s
+}
+
+// Host returns the value of the "host" field in the mutation.
+func (m *NoticeChannelMutation) Host() (r string, exists bool) {
+	v := m.host
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHost returns the old "host" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldHost(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHost is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHost requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHost: %w", err)
+	}
+	return oldValue.Host, nil
+}
+
+// ResetHost resets all changes to the "host" field.
+func (m *NoticeChannelMutation) ResetHost() {
+	m.host = nil
+}
+
+// SetAddressSealed sets the "address_sealed" field.
+func (m *NoticeChannelMutation) SetAddressSealed(b []byte) {
+	m.address_sealed = &b
+}
+
+// AddressSealed returns the value of the "address_sealed" field in the mutation.
+func (m *NoticeChannelMutation) AddressSealed() (r []byte, exists bool) {
+	v := m.address_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAddressSealed returns the old "address_sealed" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldAddressSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAddressSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAddressSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAddressSealed: %w", err)
+	}
+	return oldValue.AddressSealed, nil
+}
+
+// ResetAddressSealed resets all changes to the "address_sealed" field.
+func (m *NoticeChannelMutation) ResetAddressSealed() {
+	m.address_sealed = nil
+}
+
+// SetSecretSealed sets the "secret_sealed" field.
+func (m *NoticeChannelMutation) SetSecretSealed(b []byte) {
+	m.secret_sealed = &b
+}
+
+// SecretSealed returns the value of the "secret_sealed" field in the mutation.
+func (m *NoticeChannelMutation) SecretSealed() (r []byte, exists bool) {
+	v := m.secret_sealed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecretSealed returns the old "secret_sealed" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldSecretSealed(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecretSealed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecretSealed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecretSealed: %w", err)
+	}
+	return oldValue.SecretSealed, nil
+}
+
+// ClearSecretSealed clears the value of the "secret_sealed" field.
+func (m *NoticeChannelMutation) ClearSecretSealed() {
+	m.secret_sealed = nil
+	m.clearedFields[noticechannel.FieldSecretSealed] = struct{}{}
+}
+
+// SecretSealedCleared returns if the "secret_sealed" field was cleared in this mutation.
+func (m *NoticeChannelMutation) SecretSealedCleared() bool {
+	_, ok := m.clearedFields[noticechannel.FieldSecretSealed]
+	return ok
+}
+
+// ResetSecretSealed resets all changes to the "secret_sealed" field.
+func (m *NoticeChannelMutation) ResetSecretSealed() {
+	m.secret_sealed = nil
+	delete(m.clearedFields, noticechannel.FieldSecretSealed)
+}
+
+// SetEnabled sets the "enabled" field.
+func (m *NoticeChannelMutation) SetEnabled(b bool) {
+	m.enabled = &b
+}
+
+// Enabled returns the value of the "enabled" field in the mutation.
+func (m *NoticeChannelMutation) Enabled() (r bool, exists bool) {
+	v := m.enabled
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEnabled returns the old "enabled" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldEnabled(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEnabled is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEnabled requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEnabled: %w", err)
+	}
+	return oldValue.Enabled, nil
+}
+
+// ResetEnabled resets all changes to the "enabled" field.
+func (m *NoticeChannelMutation) ResetEnabled() {
+	m.enabled = nil
+}
+
+// SetDisabledReason sets the "disabled_reason" field.
+func (m *NoticeChannelMutation) SetDisabledReason(s string) {
+	m.disabled_reason = &s
+}
+
+// DisabledReason returns the value of the "disabled_reason" field in the mutation.
+func (m *NoticeChannelMutation) DisabledReason() (r string, exists bool) {
+	v := m.disabled_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDisabledReason returns the old "disabled_reason" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldDisabledReason(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDisabledReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDisabledReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDisabledReason: %w", err)
+	}
+	return oldValue.DisabledReason, nil
+}
+
+// ResetDisabledReason resets all changes to the "disabled_reason" field.
+func (m *NoticeChannelMutation) ResetDisabledReason() {
+	m.disabled_reason = nil
+}
+
+// SetFailingSince sets the "failing_since" field.
+func (m *NoticeChannelMutation) SetFailingSince(t time.Time) {
+	m.failing_since = &t
+}
+
+// FailingSince returns the value of the "failing_since" field in the mutation.
+func (m *NoticeChannelMutation) FailingSince() (r time.Time, exists bool) {
+	v := m.failing_since
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailingSince returns the old "failing_since" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldFailingSince(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailingSince is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailingSince requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailingSince: %w", err)
+	}
+	return oldValue.FailingSince, nil
+}
+
+// ClearFailingSince clears the value of the "failing_since" field.
+func (m *NoticeChannelMutation) ClearFailingSince() {
+	m.failing_since = nil
+	m.clearedFields[noticechannel.FieldFailingSince] = struct{}{}
+}
+
+// FailingSinceCleared returns if the "failing_since" field was cleared in this mutation.
+func (m *NoticeChannelMutation) FailingSinceCleared() bool {
+	_, ok := m.clearedFields[noticechannel.FieldFailingSince]
+	return ok
+}
+
+// ResetFailingSince resets all changes to the "failing_since" field.
+func (m *NoticeChannelMutation) ResetFailingSince() {
+	m.failing_since = nil
+	delete(m.clearedFields, noticechannel.FieldFailingSince)
+}
+
+// SetPausedUntil sets the "paused_until" field.
+func (m *NoticeChannelMutation) SetPausedUntil(t time.Time) {
+	m.paused_until = &t
+}
+
+// PausedUntil returns the value of the "paused_until" field in the mutation.
+func (m *NoticeChannelMutation) PausedUntil() (r time.Time, exists bool) {
+	v := m.paused_until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPausedUntil returns the old "paused_until" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldPausedUntil(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPausedUntil is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPausedUntil requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPausedUntil: %w", err)
+	}
+	return oldValue.PausedUntil, nil
+}
+
+// ClearPausedUntil clears the value of the "paused_until" field.
+func (m *NoticeChannelMutation) ClearPausedUntil() {
+	m.paused_until = nil
+	m.clearedFields[noticechannel.FieldPausedUntil] = struct{}{}
+}
+
+// PausedUntilCleared returns if the "paused_until" field was cleared in this mutation.
+func (m *NoticeChannelMutation) PausedUntilCleared() bool {
+	_, ok := m.clearedFields[noticechannel.FieldPausedUntil]
+	return ok
+}
+
+// ResetPausedUntil resets all changes to the "paused_until" field.
+func (m *NoticeChannelMutation) ResetPausedUntil() {
+	m.paused_until = nil
+	delete(m.clearedFields, noticechannel.FieldPausedUntil)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *NoticeChannelMutation) SetUserID(u uuid.UUID) {
+	m.user_id = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *NoticeChannelMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the NoticeChannel entity.
+// If the NoticeChannel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeChannelMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *NoticeChannelMutation) ClearUserID() {
+	m.user_id = nil
+	m.clearedFields[noticechannel.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *NoticeChannelMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[noticechannel.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *NoticeChannelMutation) ResetUserID() {
+	m.user_id = nil
+	delete(m.clearedFields, noticechannel.FieldUserID)
+}
+
+// Where appends a list predicates to the NoticeChannelMutation builder.
+func (m *NoticeChannelMutation) Where(ps ...predicate.NoticeChannel) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the NoticeChannelMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *NoticeChannelMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.NoticeChannel, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *NoticeChannelMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *NoticeChannelMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (NoticeChannel).
+func (m *NoticeChannelMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *NoticeChannelMutation) Fields() []string {
+	fields := make([]string, 0, 11)
+	if m.created_at != nil {
+		fields = append(fields, noticechannel.FieldCreatedAt)
+	}
+	if m._type != nil {
+		fields = append(fields, noticechannel.FieldType)
+	}
+	if m.name != nil {
+		fields = append(fields, noticechannel.FieldName)
+	}
+	if m.host != nil {
+		fields = append(fields, noticechannel.FieldHost)
+	}
+	if m.address_sealed != nil {
+		fields = append(fields, noticechannel.FieldAddressSealed)
+	}
+	if m.secret_sealed != nil {
+		fields = append(fields, noticechannel.FieldSecretSealed)
+	}
+	if m.enabled != nil {
+		fields = append(fields, noticechannel.FieldEnabled)
+	}
+	if m.disabled_reason != nil {
+		fields = append(fields, noticechannel.FieldDisabledReason)
+	}
+	if m.failing_since != nil {
+		fields = append(fields, noticechannel.FieldFailingSince)
+	}
+	if m.paused_until != nil {
+		fields = append(fields, noticechannel.FieldPausedUntil)
+	}
+	if m.user_id != nil {
+		fields = append(fields, noticechannel.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *NoticeChannelMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case noticechannel.FieldCreatedAt:
+		return m.CreatedAt()
+	case noticechannel.FieldType:
+		return m.GetType()
+	case noticechannel.FieldName:
+		return m.Name()
+	case noticechannel.FieldHost:
+		return m.Host()
+	case noticechannel.FieldAddressSealed:
+		return m.AddressSealed()
+	case noticechannel.FieldSecretSealed:
+		return m.SecretSealed()
+	case noticechannel.FieldEnabled:
+		return m.Enabled()
+	case noticechannel.FieldDisabledReason:
+		return m.DisabledReason()
+	case noticechannel.FieldFailingSince:
+		return m.FailingSince()
+	case noticechannel.FieldPausedUntil:
+		return m.PausedUntil()
+	case noticechannel.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *NoticeChannelMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case noticechannel.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case noticechannel.FieldType:
+		return m.OldType(ctx)
+	case noticechannel.FieldName:
+		return m.OldName(ctx)
+	case noticechannel.FieldHost:
+		return m.OldHost(ctx)
+	case noticechannel.FieldAddressSealed:
+		return m.OldAddressSealed(ctx)
+	case noticechannel.FieldSecretSealed:
+		return m.OldSecretSealed(ctx)
+	case noticechannel.FieldEnabled:
+		return m.OldEnabled(ctx)
+	case noticechannel.FieldDisabledReason:
+		return m.OldDisabledReason(ctx)
+	case noticechannel.FieldFailingSince:
+		return m.OldFailingSince(ctx)
+	case noticechannel.FieldPausedUntil:
+		return m.OldPausedUntil(ctx)
+	case noticechannel.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown NoticeChannel field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeChannelMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case noticechannel.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case noticechannel.FieldType:
+		v, ok := value.(noticekind.Route)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetType(v)
+		return nil
+	case noticechannel.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case noticechannel.FieldHost:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHost(v)
+		return nil
+	case noticechannel.FieldAddressSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAddressSealed(v)
+		return nil
+	case noticechannel.FieldSecretSealed:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecretSealed(v)
+		return nil
+	case noticechannel.FieldEnabled:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEnabled(v)
+		return nil
+	case noticechannel.FieldDisabledReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDisabledReason(v)
+		return nil
+	case noticechannel.FieldFailingSince:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailingSince(v)
+		return nil
+	case noticechannel.FieldPausedUntil:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPausedUntil(v)
+		return nil
+	case noticechannel.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeChannel field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *NoticeChannelMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *NoticeChannelMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeChannelMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown NoticeChannel numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *NoticeChannelMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(noticechannel.FieldSecretSealed) {
+		fields = append(fields, noticechannel.FieldSecretSealed)
+	}
+	if m.FieldCleared(noticechannel.FieldFailingSince) {
+		fields = append(fields, noticechannel.FieldFailingSince)
+	}
+	if m.FieldCleared(noticechannel.FieldPausedUntil) {
+		fields = append(fields, noticechannel.FieldPausedUntil)
+	}
+	if m.FieldCleared(noticechannel.FieldUserID) {
+		fields = append(fields, noticechannel.FieldUserID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *NoticeChannelMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *NoticeChannelMutation) ClearField(name string) error {
+	switch name {
+	case noticechannel.FieldSecretSealed:
+		m.ClearSecretSealed()
+		return nil
+	case noticechannel.FieldFailingSince:
+		m.ClearFailingSince()
+		return nil
+	case noticechannel.FieldPausedUntil:
+		m.ClearPausedUntil()
+		return nil
+	case noticechannel.FieldUserID:
+		m.ClearUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeChannel nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *NoticeChannelMutation) ResetField(name string) error {
+	switch name {
+	case noticechannel.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case noticechannel.FieldType:
+		m.ResetType()
+		return nil
+	case noticechannel.FieldName:
+		m.ResetName()
+		return nil
+	case noticechannel.FieldHost:
+		m.ResetHost()
+		return nil
+	case noticechannel.FieldAddressSealed:
+		m.ResetAddressSealed()
+		return nil
+	case noticechannel.FieldSecretSealed:
+		m.ResetSecretSealed()
+		return nil
+	case noticechannel.FieldEnabled:
+		m.ResetEnabled()
+		return nil
+	case noticechannel.FieldDisabledReason:
+		m.ResetDisabledReason()
+		return nil
+	case noticechannel.FieldFailingSince:
+		m.ResetFailingSince()
+		return nil
+	case noticechannel.FieldPausedUntil:
+		m.ResetPausedUntil()
+		return nil
+	case noticechannel.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeChannel field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *NoticeChannelMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *NoticeChannelMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *NoticeChannelMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *NoticeChannelMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *NoticeChannelMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *NoticeChannelMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *NoticeChannelMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown NoticeChannel unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *NoticeChannelMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown NoticeChannel edge %s", name)
+}
+
+// NoticeCursorMutation represents an operation that mutates the NoticeCursor nodes in the graph.
+type NoticeCursorMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	source        *string
+	position      *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*NoticeCursor, error)
+	predicates    []predicate.NoticeCursor
+}
+
+var _ ent.Mutation = (*NoticeCursorMutation)(nil)
+
+// noticecursorOption allows management of the mutation configuration using functional options.
+type noticecursorOption func(*NoticeCursorMutation)
+
+// newNoticeCursorMutation creates new mutation for the NoticeCursor entity.
+func newNoticeCursorMutation(c config, op Op, opts ...noticecursorOption) *NoticeCursorMutation {
+	m := &NoticeCursorMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeNoticeCursor,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withNoticeCursorID sets the ID field of the mutation.
+func withNoticeCursorID(id uuid.UUID) noticecursorOption {
+	return func(m *NoticeCursorMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *NoticeCursor
+		)
+		m.oldValue = func(ctx context.Context) (*NoticeCursor, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().NoticeCursor.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withNoticeCursor sets the old NoticeCursor of the mutation.
+func withNoticeCursor(node *NoticeCursor) noticecursorOption {
+	return func(m *NoticeCursorMutation) {
+		m.oldValue = func(context.Context) (*NoticeCursor, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m NoticeCursorMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m NoticeCursorMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of NoticeCursor entities.
+func (m *NoticeCursorMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *NoticeCursorMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *NoticeCursorMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().NoticeCursor.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetSource sets the "source" field.
+func (m *NoticeCursorMutation) SetSource(s string) {
+	m.source = &s
+}
+
+// Source returns the value of the "source" field in the mutation.
+func (m *NoticeCursorMutation) Source() (r string, exists bool) {
+	v := m.source
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSource returns the old "source" field's value of the NoticeCursor entity.
+// If the NoticeCursor object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeCursorMutation) OldSource(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSource is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSource requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSource: %w", err)
+	}
+	return oldValue.Source, nil
+}
+
+// ResetSource resets all changes to the "source" field.
+func (m *NoticeCursorMutation) ResetSource() {
+	m.source = nil
+}
+
+// SetPosition sets the "position" field.
+func (m *NoticeCursorMutation) SetPosition(t time.Time) {
+	m.position = &t
+}
+
+// Position returns the value of the "position" field in the mutation.
+func (m *NoticeCursorMutation) Position() (r time.Time, exists bool) {
+	v := m.position
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPosition returns the old "position" field's value of the NoticeCursor entity.
+// If the NoticeCursor object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeCursorMutation) OldPosition(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPosition is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPosition requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPosition: %w", err)
+	}
+	return oldValue.Position, nil
+}
+
+// ResetPosition resets all changes to the "position" field.
+func (m *NoticeCursorMutation) ResetPosition() {
+	m.position = nil
+}
+
+// Where appends a list predicates to the NoticeCursorMutation builder.
+func (m *NoticeCursorMutation) Where(ps ...predicate.NoticeCursor) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the NoticeCursorMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *NoticeCursorMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.NoticeCursor, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *NoticeCursorMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *NoticeCursorMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (NoticeCursor).
+func (m *NoticeCursorMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *NoticeCursorMutation) Fields() []string {
+	fields := make([]string, 0, 2)
+	if m.source != nil {
+		fields = append(fields, noticecursor.FieldSource)
+	}
+	if m.position != nil {
+		fields = append(fields, noticecursor.FieldPosition)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *NoticeCursorMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case noticecursor.FieldSource:
+		return m.Source()
+	case noticecursor.FieldPosition:
+		return m.Position()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *NoticeCursorMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case noticecursor.FieldSource:
+		return m.OldSource(ctx)
+	case noticecursor.FieldPosition:
+		return m.OldPosition(ctx)
+	}
+	return nil, fmt.Errorf("unknown NoticeCursor field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeCursorMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case noticecursor.FieldSource:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSource(v)
+		return nil
+	case noticecursor.FieldPosition:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPosition(v)
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeCursor field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *NoticeCursorMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *NoticeCursorMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeCursorMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown NoticeCursor numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *NoticeCursorMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *NoticeCursorMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *NoticeCursorMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown NoticeCursor nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *NoticeCursorMutation) ResetField(name string) error {
+	switch name {
+	case noticecursor.FieldSource:
+		m.ResetSource()
+		return nil
+	case noticecursor.FieldPosition:
+		m.ResetPosition()
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeCursor field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *NoticeCursorMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *NoticeCursorMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *NoticeCursorMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *NoticeCursorMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *NoticeCursorMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *NoticeCursorMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *NoticeCursorMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown NoticeCursor unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *NoticeCursorMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown NoticeCursor edge %s", name)
+}
+
+// NoticeDeliveryMutation represents an operation that mutates the NoticeDelivery nodes in the graph.
+type NoticeDeliveryMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	created_at    *time.Time
+	_type         *noticekind.Route
+	kind          *noticekind.Kind
+	status        *noticedelivery.Status
+	attempts      *int
+	addattempts   *int
+	message       *string
+	due_at        *time.Time
+	expires_at    *time.Time
+	sent_at       *time.Time
+	batch         *uuid.UUID
+	notice_id     *uuid.UUID
+	channel_id    *uuid.UUID
+	user_id       *uuid.UUID
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*NoticeDelivery, error)
+	predicates    []predicate.NoticeDelivery
+}
+
+var _ ent.Mutation = (*NoticeDeliveryMutation)(nil)
+
+// noticedeliveryOption allows management of the mutation configuration using functional options.
+type noticedeliveryOption func(*NoticeDeliveryMutation)
+
+// newNoticeDeliveryMutation creates new mutation for the NoticeDelivery entity.
+func newNoticeDeliveryMutation(c config, op Op, opts ...noticedeliveryOption) *NoticeDeliveryMutation {
+	m := &NoticeDeliveryMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeNoticeDelivery,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withNoticeDeliveryID sets the ID field of the mutation.
+func withNoticeDeliveryID(id uuid.UUID) noticedeliveryOption {
+	return func(m *NoticeDeliveryMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *NoticeDelivery
+		)
+		m.oldValue = func(ctx context.Context) (*NoticeDelivery, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().NoticeDelivery.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withNoticeDelivery sets the old NoticeDelivery of the mutation.
+func withNoticeDelivery(node *NoticeDelivery) noticedeliveryOption {
+	return func(m *NoticeDeliveryMutation) {
+		m.oldValue = func(context.Context) (*NoticeDelivery, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m NoticeDeliveryMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m NoticeDeliveryMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of NoticeDelivery entities.
+func (m *NoticeDeliveryMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *NoticeDeliveryMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *NoticeDeliveryMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().NoticeDelivery.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *NoticeDeliveryMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *NoticeDeliveryMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *NoticeDeliveryMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetType sets the "type" field.
+func (m *NoticeDeliveryMutation) SetType(n noticekind.Route) {
+	m._type = &n
+}
+
+// GetType returns the value of the "type" field in the mutation.
+func (m *NoticeDeliveryMutation) GetType() (r noticekind.Route, exists bool) {
+	v := m._type
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldType returns the old "type" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldType(ctx context.Context) (v noticekind.Route, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldType is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldType requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldType: %w", err)
+	}
+	return oldValue.Type, nil
+}
+
+// ResetType resets all changes to the "type" field.
+func (m *NoticeDeliveryMutation) ResetType() {
+	m._type = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *NoticeDeliveryMutation) SetKind(n noticekind.Kind) {
+	m.kind = &n
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *NoticeDeliveryMutation) Kind() (r noticekind.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldKind(ctx context.Context) (v noticekind.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *NoticeDeliveryMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *NoticeDeliveryMutation) SetStatus(n noticedelivery.Status) {
+	m.status = &n
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *NoticeDeliveryMutation) Status() (r noticedelivery.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldStatus(ctx context.Context) (v noticedelivery.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *NoticeDeliveryMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetAttempts sets the "attempts" field.
+func (m *NoticeDeliveryMutation) SetAttempts(i int) {
+	m.attempts = &i
+	m.addattempts = nil
+}
+
+// Attempts returns the value of the "attempts" field in the mutation.
+func (m *NoticeDeliveryMutation) Attempts() (r int, exists bool) {
+	v := m.attempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAttempts returns the old "attempts" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldAttempts(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAttempts is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAttempts requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAttempts: %w", err)
+	}
+	return oldValue.Attempts, nil
+}
+
+// AddAttempts adds i to the "attempts" field.
+func (m *NoticeDeliveryMutation) AddAttempts(i int) {
+	if m.addattempts != nil {
+		*m.addattempts += i
+	} else {
+		m.addattempts = &i
+	}
+}
+
+// AddedAttempts returns the value that was added to the "attempts" field in this mutation.
+func (m *NoticeDeliveryMutation) AddedAttempts() (r int, exists bool) {
+	v := m.addattempts
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAttempts resets all changes to the "attempts" field.
+func (m *NoticeDeliveryMutation) ResetAttempts() {
+	m.attempts = nil
+	m.addattempts = nil
+}
+
+// SetMessage sets the "message" field.
+func (m *NoticeDeliveryMutation) SetMessage(s string) {
+	m.message = &s
+}
+
+// Message returns the value of the "message" field in the mutation.
+func (m *NoticeDeliveryMutation) Message() (r string, exists bool) {
+	v := m.message
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMessage returns the old "message" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldMessage(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMessage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMessage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMessage: %w", err)
+	}
+	return oldValue.Message, nil
+}
+
+// ResetMessage resets all changes to the "message" field.
+func (m *NoticeDeliveryMutation) ResetMessage() {
+	m.message = nil
+}
+
+// SetDueAt sets the "due_at" field.
+func (m *NoticeDeliveryMutation) SetDueAt(t time.Time) {
+	m.due_at = &t
+}
+
+// DueAt returns the value of the "due_at" field in the mutation.
+func (m *NoticeDeliveryMutation) DueAt() (r time.Time, exists bool) {
+	v := m.due_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDueAt returns the old "due_at" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldDueAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDueAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDueAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDueAt: %w", err)
+	}
+	return oldValue.DueAt, nil
+}
+
+// ResetDueAt resets all changes to the "due_at" field.
+func (m *NoticeDeliveryMutation) ResetDueAt() {
+	m.due_at = nil
+}
+
+// SetExpiresAt sets the "expires_at" field.
+func (m *NoticeDeliveryMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *NoticeDeliveryMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldExpiresAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *NoticeDeliveryMutation) ResetExpiresAt() {
+	m.expires_at = nil
+}
+
+// SetSentAt sets the "sent_at" field.
+func (m *NoticeDeliveryMutation) SetSentAt(t time.Time) {
+	m.sent_at = &t
+}
+
+// SentAt returns the value of the "sent_at" field in the mutation.
+func (m *NoticeDeliveryMutation) SentAt() (r time.Time, exists bool) {
+	v := m.sent_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSentAt returns the old "sent_at" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldSentAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSentAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSentAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSentAt: %w", err)
+	}
+	return oldValue.SentAt, nil
+}
+
+// ClearSentAt clears the value of the "sent_at" field.
+func (m *NoticeDeliveryMutation) ClearSentAt() {
+	m.sent_at = nil
+	m.clearedFields[noticedelivery.FieldSentAt] = struct{}{}
+}
+
+// SentAtCleared returns if the "sent_at" field was cleared in this mutation.
+func (m *NoticeDeliveryMutation) SentAtCleared() bool {
+	_, ok := m.clearedFields[noticedelivery.FieldSentAt]
+	return ok
+}
+
+// ResetSentAt resets all changes to the "sent_at" field.
+func (m *NoticeDeliveryMutation) ResetSentAt() {
+	m.sent_at = nil
+	delete(m.clearedFields, noticedelivery.FieldSentAt)
+}
+
+// SetBatch sets the "batch" field.
+func (m *NoticeDeliveryMutation) SetBatch(u uuid.UUID) {
+	m.batch = &u
+}
+
+// Batch returns the value of the "batch" field in the mutation.
+func (m *NoticeDeliveryMutation) Batch() (r uuid.UUID, exists bool) {
+	v := m.batch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBatch returns the old "batch" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldBatch(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBatch is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBatch requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBatch: %w", err)
+	}
+	return oldValue.Batch, nil
+}
+
+// ClearBatch clears the value of the "batch" field.
+func (m *NoticeDeliveryMutation) ClearBatch() {
+	m.batch = nil
+	m.clearedFields[noticedelivery.FieldBatch] = struct{}{}
+}
+
+// BatchCleared returns if the "batch" field was cleared in this mutation.
+func (m *NoticeDeliveryMutation) BatchCleared() bool {
+	_, ok := m.clearedFields[noticedelivery.FieldBatch]
+	return ok
+}
+
+// ResetBatch resets all changes to the "batch" field.
+func (m *NoticeDeliveryMutation) ResetBatch() {
+	m.batch = nil
+	delete(m.clearedFields, noticedelivery.FieldBatch)
+}
+
+// SetNoticeID sets the "notice_id" field.
+func (m *NoticeDeliveryMutation) SetNoticeID(u uuid.UUID) {
+	m.notice_id = &u
+}
+
+// NoticeID returns the value of the "notice_id" field in the mutation.
+func (m *NoticeDeliveryMutation) NoticeID() (r uuid.UUID, exists bool) {
+	v := m.notice_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNoticeID returns the old "notice_id" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldNoticeID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNoticeID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNoticeID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNoticeID: %w", err)
+	}
+	return oldValue.NoticeID, nil
+}
+
+// ResetNoticeID resets all changes to the "notice_id" field.
+func (m *NoticeDeliveryMutation) ResetNoticeID() {
+	m.notice_id = nil
+}
+
+// SetChannelID sets the "channel_id" field.
+func (m *NoticeDeliveryMutation) SetChannelID(u uuid.UUID) {
+	m.channel_id = &u
+}
+
+// ChannelID returns the value of the "channel_id" field in the mutation.
+func (m *NoticeDeliveryMutation) ChannelID() (r uuid.UUID, exists bool) {
+	v := m.channel_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldChannelID returns the old "channel_id" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldChannelID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldChannelID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldChannelID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldChannelID: %w", err)
+	}
+	return oldValue.ChannelID, nil
+}
+
+// ClearChannelID clears the value of the "channel_id" field.
+func (m *NoticeDeliveryMutation) ClearChannelID() {
+	m.channel_id = nil
+	m.clearedFields[noticedelivery.FieldChannelID] = struct{}{}
+}
+
+// ChannelIDCleared returns if the "channel_id" field was cleared in this mutation.
+func (m *NoticeDeliveryMutation) ChannelIDCleared() bool {
+	_, ok := m.clearedFields[noticedelivery.FieldChannelID]
+	return ok
+}
+
+// ResetChannelID resets all changes to the "channel_id" field.
+func (m *NoticeDeliveryMutation) ResetChannelID() {
+	m.channel_id = nil
+	delete(m.clearedFields, noticedelivery.FieldChannelID)
+}
+
+// SetUserID sets the "user_id" field.
+func (m *NoticeDeliveryMutation) SetUserID(u uuid.UUID) {
+	m.user_id = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *NoticeDeliveryMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the NoticeDelivery entity.
+// If the NoticeDelivery object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeDeliveryMutation) OldUserID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ClearUserID clears the value of the "user_id" field.
+func (m *NoticeDeliveryMutation) ClearUserID() {
+	m.user_id = nil
+	m.clearedFields[noticedelivery.FieldUserID] = struct{}{}
+}
+
+// UserIDCleared returns if the "user_id" field was cleared in this mutation.
+func (m *NoticeDeliveryMutation) UserIDCleared() bool {
+	_, ok := m.clearedFields[noticedelivery.FieldUserID]
+	return ok
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *NoticeDeliveryMutation) ResetUserID() {
+	m.user_id = nil
+	delete(m.clearedFields, noticedelivery.FieldUserID)
+}
+
+// Where appends a list predicates to the NoticeDeliveryMutation builder.
+func (m *NoticeDeliveryMutation) Where(ps ...predicate.NoticeDelivery) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the NoticeDeliveryMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *NoticeDeliveryMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.NoticeDelivery, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *NoticeDeliveryMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *NoticeDeliveryMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (NoticeDelivery).
+func (m *NoticeDeliveryMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *NoticeDeliveryMutation) Fields() []string {
+	fields := make([]string, 0, 13)
+	if m.created_at != nil {
+		fields = append(fields, noticedelivery.FieldCreatedAt)
+	}
+	if m._type != nil {
+		fields = append(fields, noticedelivery.FieldType)
+	}
+	if m.kind != nil {
+		fields = append(fields, noticedelivery.FieldKind)
+	}
+	if m.status != nil {
+		fields = append(fields, noticedelivery.FieldStatus)
+	}
+	if m.attempts != nil {
+		fields = append(fields, noticedelivery.FieldAttempts)
+	}
+	if m.message != nil {
+		fields = append(fields, noticedelivery.FieldMessage)
+	}
+	if m.due_at != nil {
+		fields = append(fields, noticedelivery.FieldDueAt)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, noticedelivery.FieldExpiresAt)
+	}
+	if m.sent_at != nil {
+		fields = append(fields, noticedelivery.FieldSentAt)
+	}
+	if m.batch != nil {
+		fields = append(fields, noticedelivery.FieldBatch)
+	}
+	if m.notice_id != nil {
+		fields = append(fields, noticedelivery.FieldNoticeID)
+	}
+	if m.channel_id != nil {
+		fields = append(fields, noticedelivery.FieldChannelID)
+	}
+	if m.user_id != nil {
+		fields = append(fields, noticedelivery.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *NoticeDeliveryMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case noticedelivery.FieldCreatedAt:
+		return m.CreatedAt()
+	case noticedelivery.FieldType:
+		return m.GetType()
+	case noticedelivery.FieldKind:
+		return m.Kind()
+	case noticedelivery.FieldStatus:
+		return m.Status()
+	case noticedelivery.FieldAttempts:
+		return m.Attempts()
+	case noticedelivery.FieldMessage:
+		return m.Message()
+	case noticedelivery.FieldDueAt:
+		return m.DueAt()
+	case noticedelivery.FieldExpiresAt:
+		return m.ExpiresAt()
+	case noticedelivery.FieldSentAt:
+		return m.SentAt()
+	case noticedelivery.FieldBatch:
+		return m.Batch()
+	case noticedelivery.FieldNoticeID:
+		return m.NoticeID()
+	case noticedelivery.FieldChannelID:
+		return m.ChannelID()
+	case noticedelivery.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *NoticeDeliveryMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case noticedelivery.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case noticedelivery.FieldType:
+		return m.OldType(ctx)
+	case noticedelivery.FieldKind:
+		return m.OldKind(ctx)
+	case noticedelivery.FieldStatus:
+		return m.OldStatus(ctx)
+	case noticedelivery.FieldAttempts:
+		return m.OldAttempts(ctx)
+	case noticedelivery.FieldMessage:
+		return m.OldMessage(ctx)
+	case noticedelivery.FieldDueAt:
+		return m.OldDueAt(ctx)
+	case noticedelivery.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
+	case noticedelivery.FieldSentAt:
+		return m.OldSentAt(ctx)
+	case noticedelivery.FieldBatch:
+		return m.OldBatch(ctx)
+	case noticedelivery.FieldNoticeID:
+		return m.OldNoticeID(ctx)
+	case noticedelivery.FieldChannelID:
+		return m.OldChannelID(ctx)
+	case noticedelivery.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown NoticeDelivery field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeDeliveryMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case noticedelivery.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case noticedelivery.FieldType:
+		v, ok := value.(noticekind.Route)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetType(v)
+		return nil
+	case noticedelivery.FieldKind:
+		v, ok := value.(noticekind.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case noticedelivery.FieldStatus:
+		v, ok := value.(noticedelivery.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case noticedelivery.FieldAttempts:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAttempts(v)
+		return nil
+	case noticedelivery.FieldMessage:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMessage(v)
+		return nil
+	case noticedelivery.FieldDueAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDueAt(v)
+		return nil
+	case noticedelivery.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
+	case noticedelivery.FieldSentAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSentAt(v)
+		return nil
+	case noticedelivery.FieldBatch:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBatch(v)
+		return nil
+	case noticedelivery.FieldNoticeID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNoticeID(v)
+		return nil
+	case noticedelivery.FieldChannelID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetChannelID(v)
+		return nil
+	case noticedelivery.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeDelivery field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *NoticeDeliveryMutation) AddedFields() []string {
+	var fields []string
+	if m.addattempts != nil {
+		fields = append(fields, noticedelivery.FieldAttempts)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *NoticeDeliveryMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case noticedelivery.FieldAttempts:
+		return m.AddedAttempts()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeDeliveryMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case noticedelivery.FieldAttempts:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAttempts(v)
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeDelivery numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *NoticeDeliveryMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(noticedelivery.FieldSentAt) {
+		fields = append(fields, noticedelivery.FieldSentAt)
+	}
+	if m.FieldCleared(noticedelivery.FieldBatch) {
+		fields = append(fields, noticedelivery.FieldBatch)
+	}
+	if m.FieldCleared(noticedelivery.FieldChannelID) {
+		fields = append(fields, noticedelivery.FieldChannelID)
+	}
+	if m.FieldCleared(noticedelivery.FieldUserID) {
+		fields = append(fields, noticedelivery.FieldUserID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *NoticeDeliveryMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *NoticeDeliveryMutation) ClearField(name string) error {
+	switch name {
+	case noticedelivery.FieldSentAt:
+		m.ClearSentAt()
+		return nil
+	case noticedelivery.FieldBatch:
+		m.ClearBatch()
+		return nil
+	case noticedelivery.FieldChannelID:
+		m.ClearChannelID()
+		return nil
+	case noticedelivery.FieldUserID:
+		m.ClearUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeDelivery nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *NoticeDeliveryMutation) ResetField(name string) error {
+	switch name {
+	case noticedelivery.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case noticedelivery.FieldType:
+		m.ResetType()
+		return nil
+	case noticedelivery.FieldKind:
+		m.ResetKind()
+		return nil
+	case noticedelivery.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case noticedelivery.FieldAttempts:
+		m.ResetAttempts()
+		return nil
+	case noticedelivery.FieldMessage:
+		m.ResetMessage()
+		return nil
+	case noticedelivery.FieldDueAt:
+		m.ResetDueAt()
+		return nil
+	case noticedelivery.FieldExpiresAt:
+		m.ResetExpiresAt()
+		return nil
+	case noticedelivery.FieldSentAt:
+		m.ResetSentAt()
+		return nil
+	case noticedelivery.FieldBatch:
+		m.ResetBatch()
+		return nil
+	case noticedelivery.FieldNoticeID:
+		m.ResetNoticeID()
+		return nil
+	case noticedelivery.FieldChannelID:
+		m.ResetChannelID()
+		return nil
+	case noticedelivery.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeDelivery field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *NoticeDeliveryMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *NoticeDeliveryMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *NoticeDeliveryMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *NoticeDeliveryMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *NoticeDeliveryMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *NoticeDeliveryMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *NoticeDeliveryMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown NoticeDelivery unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *NoticeDeliveryMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown NoticeDelivery edge %s", name)
+}
+
+// NoticeMarkMutation represents an operation that mutates the NoticeMark nodes in the graph.
+type NoticeMarkMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	key           *string
+	lasting       *bool
+	at            *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*NoticeMark, error)
+	predicates    []predicate.NoticeMark
+}
+
+var _ ent.Mutation = (*NoticeMarkMutation)(nil)
+
+// noticemarkOption allows management of the mutation configuration using functional options.
+type noticemarkOption func(*NoticeMarkMutation)
+
+// newNoticeMarkMutation creates new mutation for the NoticeMark entity.
+func newNoticeMarkMutation(c config, op Op, opts ...noticemarkOption) *NoticeMarkMutation {
+	m := &NoticeMarkMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeNoticeMark,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withNoticeMarkID sets the ID field of the mutation.
+func withNoticeMarkID(id uuid.UUID) noticemarkOption {
+	return func(m *NoticeMarkMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *NoticeMark
+		)
+		m.oldValue = func(ctx context.Context) (*NoticeMark, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().NoticeMark.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withNoticeMark sets the old NoticeMark of the mutation.
+func withNoticeMark(node *NoticeMark) noticemarkOption {
+	return func(m *NoticeMarkMutation) {
+		m.oldValue = func(context.Context) (*NoticeMark, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m NoticeMarkMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m NoticeMarkMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of NoticeMark entities.
+func (m *NoticeMarkMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *NoticeMarkMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *NoticeMarkMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().NoticeMark.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetKey sets the "key" field.
+func (m *NoticeMarkMutation) SetKey(s string) {
+	m.key = &s
+}
+
+// Key returns the value of the "key" field in the mutation.
+func (m *NoticeMarkMutation) Key() (r string, exists bool) {
+	v := m.key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKey returns the old "key" field's value of the NoticeMark entity.
+// If the NoticeMark object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMarkMutation) OldKey(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKey: %w", err)
+	}
+	return oldValue.Key, nil
+}
+
+// ResetKey resets all changes to the "key" field.
+func (m *NoticeMarkMutation) ResetKey() {
+	m.key = nil
+}
+
+// SetLasting sets the "lasting" field.
+func (m *NoticeMarkMutation) SetLasting(b bool) {
+	m.lasting = &b
+}
+
+// Lasting returns the value of the "lasting" field in the mutation.
+func (m *NoticeMarkMutation) Lasting() (r bool, exists bool) {
+	v := m.lasting
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLasting returns the old "lasting" field's value of the NoticeMark entity.
+// If the NoticeMark object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMarkMutation) OldLasting(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLasting is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLasting requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLasting: %w", err)
+	}
+	return oldValue.Lasting, nil
+}
+
+// ResetLasting resets all changes to the "lasting" field.
+func (m *NoticeMarkMutation) ResetLasting() {
+	m.lasting = nil
+}
+
+// SetAt sets the "at" field.
+func (m *NoticeMarkMutation) SetAt(t time.Time) {
+	m.at = &t
+}
+
+// At returns the value of the "at" field in the mutation.
+func (m *NoticeMarkMutation) At() (r time.Time, exists bool) {
+	v := m.at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAt returns the old "at" field's value of the NoticeMark entity.
+// If the NoticeMark object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeMarkMutation) OldAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAt: %w", err)
+	}
+	return oldValue.At, nil
+}
+
+// ResetAt resets all changes to the "at" field.
+func (m *NoticeMarkMutation) ResetAt() {
+	m.at = nil
+}
+
+// Where appends a list predicates to the NoticeMarkMutation builder.
+func (m *NoticeMarkMutation) Where(ps ...predicate.NoticeMark) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the NoticeMarkMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *NoticeMarkMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.NoticeMark, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *NoticeMarkMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *NoticeMarkMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (NoticeMark).
+func (m *NoticeMarkMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *NoticeMarkMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.key != nil {
+		fields = append(fields, noticemark.FieldKey)
+	}
+	if m.lasting != nil {
+		fields = append(fields, noticemark.FieldLasting)
+	}
+	if m.at != nil {
+		fields = append(fields, noticemark.FieldAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *NoticeMarkMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case noticemark.FieldKey:
+		return m.Key()
+	case noticemark.FieldLasting:
+		return m.Lasting()
+	case noticemark.FieldAt:
+		return m.At()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *NoticeMarkMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case noticemark.FieldKey:
+		return m.OldKey(ctx)
+	case noticemark.FieldLasting:
+		return m.OldLasting(ctx)
+	case noticemark.FieldAt:
+		return m.OldAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown NoticeMark field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeMarkMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case noticemark.FieldKey:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKey(v)
+		return nil
+	case noticemark.FieldLasting:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLasting(v)
+		return nil
+	case noticemark.FieldAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeMark field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *NoticeMarkMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *NoticeMarkMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeMarkMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown NoticeMark numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *NoticeMarkMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *NoticeMarkMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *NoticeMarkMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown NoticeMark nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *NoticeMarkMutation) ResetField(name string) error {
+	switch name {
+	case noticemark.FieldKey:
+		m.ResetKey()
+		return nil
+	case noticemark.FieldLasting:
+		m.ResetLasting()
+		return nil
+	case noticemark.FieldAt:
+		m.ResetAt()
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeMark field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *NoticeMarkMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *NoticeMarkMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *NoticeMarkMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *NoticeMarkMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *NoticeMarkMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *NoticeMarkMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *NoticeMarkMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown NoticeMark unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *NoticeMarkMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown NoticeMark edge %s", name)
+}
+
+// NoticeSettingMutation represents an operation that mutates the NoticeSetting nodes in the graph.
+type NoticeSettingMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *uuid.UUID
+	language      *noticesetting.Language
+	routes        *noticekind.Choice
+	user_id       *uuid.UUID
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*NoticeSetting, error)
+	predicates    []predicate.NoticeSetting
+}
+
+var _ ent.Mutation = (*NoticeSettingMutation)(nil)
+
+// noticesettingOption allows management of the mutation configuration using functional options.
+type noticesettingOption func(*NoticeSettingMutation)
+
+// newNoticeSettingMutation creates new mutation for the NoticeSetting entity.
+func newNoticeSettingMutation(c config, op Op, opts ...noticesettingOption) *NoticeSettingMutation {
+	m := &NoticeSettingMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeNoticeSetting,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withNoticeSettingID sets the ID field of the mutation.
+func withNoticeSettingID(id uuid.UUID) noticesettingOption {
+	return func(m *NoticeSettingMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *NoticeSetting
+		)
+		m.oldValue = func(ctx context.Context) (*NoticeSetting, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().NoticeSetting.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withNoticeSetting sets the old NoticeSetting of the mutation.
+func withNoticeSetting(node *NoticeSetting) noticesettingOption {
+	return func(m *NoticeSettingMutation) {
+		m.oldValue = func(context.Context) (*NoticeSetting, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m NoticeSettingMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m NoticeSettingMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of NoticeSetting entities.
+func (m *NoticeSettingMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *NoticeSettingMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *NoticeSettingMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().NoticeSetting.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetLanguage sets the "language" field.
+func (m *NoticeSettingMutation) SetLanguage(n noticesetting.Language) {
+	m.language = &n
+}
+
+// Language returns the value of the "language" field in the mutation.
+func (m *NoticeSettingMutation) Language() (r noticesetting.Language, exists bool) {
+	v := m.language
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLanguage returns the old "language" field's value of the NoticeSetting entity.
+// If the NoticeSetting object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeSettingMutation) OldLanguage(ctx context.Context) (v noticesetting.Language, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLanguage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLanguage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLanguage: %w", err)
+	}
+	return oldValue.Language, nil
+}
+
+// ResetLanguage resets all changes to the "language" field.
+func (m *NoticeSettingMutation) ResetLanguage() {
+	m.language = nil
+}
+
+// SetRoutes sets the "routes" field.
+func (m *NoticeSettingMutation) SetRoutes(n noticekind.Choice) {
+	m.routes = &n
+}
+
+// Routes returns the value of the "routes" field in the mutation.
+func (m *NoticeSettingMutation) Routes() (r noticekind.Choice, exists bool) {
+	v := m.routes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRoutes returns the old "routes" field's value of the NoticeSetting entity.
+// If the NoticeSetting object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeSettingMutation) OldRoutes(ctx context.Context) (v noticekind.Choice, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRoutes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRoutes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRoutes: %w", err)
+	}
+	return oldValue.Routes, nil
+}
+
+// ResetRoutes resets all changes to the "routes" field.
+func (m *NoticeSettingMutation) ResetRoutes() {
+	m.routes = nil
+}
+
+// SetUserID sets the "user_id" field.
+func (m *NoticeSettingMutation) SetUserID(u uuid.UUID) {
+	m.user_id = &u
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *NoticeSettingMutation) UserID() (r uuid.UUID, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the NoticeSetting entity.
+// If the NoticeSetting object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoticeSettingMutation) OldUserID(ctx context.Context) (v uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *NoticeSettingMutation) ResetUserID() {
+	m.user_id = nil
+}
+
+// Where appends a list predicates to the NoticeSettingMutation builder.
+func (m *NoticeSettingMutation) Where(ps ...predicate.NoticeSetting) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the NoticeSettingMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *NoticeSettingMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.NoticeSetting, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *NoticeSettingMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *NoticeSettingMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (NoticeSetting).
+func (m *NoticeSettingMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *NoticeSettingMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.language != nil {
+		fields = append(fields, noticesetting.FieldLanguage)
+	}
+	if m.routes != nil {
+		fields = append(fields, noticesetting.FieldRoutes)
+	}
+	if m.user_id != nil {
+		fields = append(fields, noticesetting.FieldUserID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *NoticeSettingMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case noticesetting.FieldLanguage:
+		return m.Language()
+	case noticesetting.FieldRoutes:
+		return m.Routes()
+	case noticesetting.FieldUserID:
+		return m.UserID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *NoticeSettingMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case noticesetting.FieldLanguage:
+		return m.OldLanguage(ctx)
+	case noticesetting.FieldRoutes:
+		return m.OldRoutes(ctx)
+	case noticesetting.FieldUserID:
+		return m.OldUserID(ctx)
+	}
+	return nil, fmt.Errorf("unknown NoticeSetting field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeSettingMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case noticesetting.FieldLanguage:
+		v, ok := value.(noticesetting.Language)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLanguage(v)
+		return nil
+	case noticesetting.FieldRoutes:
+		v, ok := value.(noticekind.Choice)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRoutes(v)
+		return nil
+	case noticesetting.FieldUserID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeSetting field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *NoticeSettingMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *NoticeSettingMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *NoticeSettingMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown NoticeSetting numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *NoticeSettingMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *NoticeSettingMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *NoticeSettingMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown NoticeSetting nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *NoticeSettingMutation) ResetField(name string) error {
+	switch name {
+	case noticesetting.FieldLanguage:
+		m.ResetLanguage()
+		return nil
+	case noticesetting.FieldRoutes:
+		m.ResetRoutes()
+		return nil
+	case noticesetting.FieldUserID:
+		m.ResetUserID()
+		return nil
+	}
+	return fmt.Errorf("unknown NoticeSetting field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *NoticeSettingMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *NoticeSettingMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *NoticeSettingMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *NoticeSettingMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *NoticeSettingMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *NoticeSettingMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *NoticeSettingMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown NoticeSetting unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *NoticeSettingMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown NoticeSetting edge %s", name)
+}
+
 // ObjectStorageMutation represents an operation that mutates the ObjectStorage nodes in the graph.
 type ObjectStorageMutation struct {
 	config
@@ -46667,6 +53511,958 @@ func (m *PolicyAttachmentMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown PolicyAttachment edge %s", name)
+}
+
+// PriceMutation represents an operation that mutates the Price nodes in the graph.
+type PriceMutation struct {
+	config
+	op                    Op
+	typ                   string
+	id                    *uuid.UUID
+	created_at            *time.Time
+	kind                  *price.Kind
+	slot                  *string
+	micros                *int64
+	addmicros             *int64
+	valid_from            *time.Time
+	clearedFields         map[string]struct{}
+	resource_group        *uuid.UUID
+	clearedresource_group bool
+	deployment            *uuid.UUID
+	cleareddeployment     bool
+	creator               *uuid.UUID
+	clearedcreator        bool
+	done                  bool
+	oldValue              func(context.Context) (*Price, error)
+	predicates            []predicate.Price
+}
+
+var _ ent.Mutation = (*PriceMutation)(nil)
+
+// priceOption allows management of the mutation configuration using functional options.
+type priceOption func(*PriceMutation)
+
+// newPriceMutation creates new mutation for the Price entity.
+func newPriceMutation(c config, op Op, opts ...priceOption) *PriceMutation {
+	m := &PriceMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePrice,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPriceID sets the ID field of the mutation.
+func withPriceID(id uuid.UUID) priceOption {
+	return func(m *PriceMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Price
+		)
+		m.oldValue = func(ctx context.Context) (*Price, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Price.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPrice sets the old Price of the mutation.
+func withPrice(node *Price) priceOption {
+	return func(m *PriceMutation) {
+		m.oldValue = func(context.Context) (*Price, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PriceMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PriceMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Price entities.
+func (m *PriceMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PriceMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PriceMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Price.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *PriceMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *PriceMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *PriceMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *PriceMutation) SetKind(pr price.Kind) {
+	m.kind = &pr
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *PriceMutation) Kind() (r price.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldKind(ctx context.Context) (v price.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *PriceMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetSlot sets the "slot" field.
+func (m *PriceMutation) SetSlot(s string) {
+	m.slot = &s
+}
+
+// Slot returns the value of the "slot" field in the mutation.
+func (m *PriceMutation) Slot() (r string, exists bool) {
+	v := m.slot
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSlot returns the old "slot" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldSlot(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSlot is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSlot requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSlot: %w", err)
+	}
+	return oldValue.Slot, nil
+}
+
+// ResetSlot resets all changes to the "slot" field.
+func (m *PriceMutation) ResetSlot() {
+	m.slot = nil
+}
+
+// SetMicros sets the "micros" field.
+func (m *PriceMutation) SetMicros(i int64) {
+	m.micros = &i
+	m.addmicros = nil
+}
+
+// Micros returns the value of the "micros" field in the mutation.
+func (m *PriceMutation) Micros() (r int64, exists bool) {
+	v := m.micros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMicros returns the old "micros" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldMicros(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMicros is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMicros requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMicros: %w", err)
+	}
+	return oldValue.Micros, nil
+}
+
+// AddMicros adds i to the "micros" field.
+func (m *PriceMutation) AddMicros(i int64) {
+	if m.addmicros != nil {
+		*m.addmicros += i
+	} else {
+		m.addmicros = &i
+	}
+}
+
+// AddedMicros returns the value that was added to the "micros" field in this mutation.
+func (m *PriceMutation) AddedMicros() (r int64, exists bool) {
+	v := m.addmicros
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetMicros resets all changes to the "micros" field.
+func (m *PriceMutation) ResetMicros() {
+	m.micros = nil
+	m.addmicros = nil
+}
+
+// SetValidFrom sets the "valid_from" field.
+func (m *PriceMutation) SetValidFrom(t time.Time) {
+	m.valid_from = &t
+}
+
+// ValidFrom returns the value of the "valid_from" field in the mutation.
+func (m *PriceMutation) ValidFrom() (r time.Time, exists bool) {
+	v := m.valid_from
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValidFrom returns the old "valid_from" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldValidFrom(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValidFrom is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValidFrom requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValidFrom: %w", err)
+	}
+	return oldValue.ValidFrom, nil
+}
+
+// ResetValidFrom resets all changes to the "valid_from" field.
+func (m *PriceMutation) ResetValidFrom() {
+	m.valid_from = nil
+}
+
+// SetResourceGroupID sets the "resource_group_id" field.
+func (m *PriceMutation) SetResourceGroupID(u uuid.UUID) {
+	m.resource_group = &u
+}
+
+// ResourceGroupID returns the value of the "resource_group_id" field in the mutation.
+func (m *PriceMutation) ResourceGroupID() (r uuid.UUID, exists bool) {
+	v := m.resource_group
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceGroupID returns the old "resource_group_id" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldResourceGroupID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceGroupID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceGroupID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceGroupID: %w", err)
+	}
+	return oldValue.ResourceGroupID, nil
+}
+
+// ClearResourceGroupID clears the value of the "resource_group_id" field.
+func (m *PriceMutation) ClearResourceGroupID() {
+	m.resource_group = nil
+	m.clearedFields[price.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupIDCleared returns if the "resource_group_id" field was cleared in this mutation.
+func (m *PriceMutation) ResourceGroupIDCleared() bool {
+	_, ok := m.clearedFields[price.FieldResourceGroupID]
+	return ok
+}
+
+// ResetResourceGroupID resets all changes to the "resource_group_id" field.
+func (m *PriceMutation) ResetResourceGroupID() {
+	m.resource_group = nil
+	delete(m.clearedFields, price.FieldResourceGroupID)
+}
+
+// SetDeploymentID sets the "deployment_id" field.
+func (m *PriceMutation) SetDeploymentID(u uuid.UUID) {
+	m.deployment = &u
+}
+
+// DeploymentID returns the value of the "deployment_id" field in the mutation.
+func (m *PriceMutation) DeploymentID() (r uuid.UUID, exists bool) {
+	v := m.deployment
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeploymentID returns the old "deployment_id" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldDeploymentID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeploymentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeploymentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeploymentID: %w", err)
+	}
+	return oldValue.DeploymentID, nil
+}
+
+// ClearDeploymentID clears the value of the "deployment_id" field.
+func (m *PriceMutation) ClearDeploymentID() {
+	m.deployment = nil
+	m.clearedFields[price.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentIDCleared returns if the "deployment_id" field was cleared in this mutation.
+func (m *PriceMutation) DeploymentIDCleared() bool {
+	_, ok := m.clearedFields[price.FieldDeploymentID]
+	return ok
+}
+
+// ResetDeploymentID resets all changes to the "deployment_id" field.
+func (m *PriceMutation) ResetDeploymentID() {
+	m.deployment = nil
+	delete(m.clearedFields, price.FieldDeploymentID)
+}
+
+// SetCreatorID sets the "creator_id" field.
+func (m *PriceMutation) SetCreatorID(u uuid.UUID) {
+	m.creator = &u
+}
+
+// CreatorID returns the value of the "creator_id" field in the mutation.
+func (m *PriceMutation) CreatorID() (r uuid.UUID, exists bool) {
+	v := m.creator
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatorID returns the old "creator_id" field's value of the Price entity.
+// If the Price object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PriceMutation) OldCreatorID(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatorID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatorID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatorID: %w", err)
+	}
+	return oldValue.CreatorID, nil
+}
+
+// ClearCreatorID clears the value of the "creator_id" field.
+func (m *PriceMutation) ClearCreatorID() {
+	m.creator = nil
+	m.clearedFields[price.FieldCreatorID] = struct{}{}
+}
+
+// CreatorIDCleared returns if the "creator_id" field was cleared in this mutation.
+func (m *PriceMutation) CreatorIDCleared() bool {
+	_, ok := m.clearedFields[price.FieldCreatorID]
+	return ok
+}
+
+// ResetCreatorID resets all changes to the "creator_id" field.
+func (m *PriceMutation) ResetCreatorID() {
+	m.creator = nil
+	delete(m.clearedFields, price.FieldCreatorID)
+}
+
+// ClearResourceGroup clears the "resource_group" edge to the ResourceGroup entity.
+func (m *PriceMutation) ClearResourceGroup() {
+	m.clearedresource_group = true
+	m.clearedFields[price.FieldResourceGroupID] = struct{}{}
+}
+
+// ResourceGroupCleared reports if the "resource_group" edge to the ResourceGroup entity was cleared.
+func (m *PriceMutation) ResourceGroupCleared() bool {
+	return m.ResourceGroupIDCleared() || m.clearedresource_group
+}
+
+// ResourceGroupIDs returns the "resource_group" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ResourceGroupID instead. It exists only for internal usage by the builders.
+func (m *PriceMutation) ResourceGroupIDs() (ids []uuid.UUID) {
+	if id := m.resource_group; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetResourceGroup resets all changes to the "resource_group" edge.
+func (m *PriceMutation) ResetResourceGroup() {
+	m.resource_group = nil
+	m.clearedresource_group = false
+}
+
+// ClearDeployment clears the "deployment" edge to the Deployment entity.
+func (m *PriceMutation) ClearDeployment() {
+	m.cleareddeployment = true
+	m.clearedFields[price.FieldDeploymentID] = struct{}{}
+}
+
+// DeploymentCleared reports if the "deployment" edge to the Deployment entity was cleared.
+func (m *PriceMutation) DeploymentCleared() bool {
+	return m.DeploymentIDCleared() || m.cleareddeployment
+}
+
+// DeploymentIDs returns the "deployment" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// DeploymentID instead. It exists only for internal usage by the builders.
+func (m *PriceMutation) DeploymentIDs() (ids []uuid.UUID) {
+	if id := m.deployment; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetDeployment resets all changes to the "deployment" edge.
+func (m *PriceMutation) ResetDeployment() {
+	m.deployment = nil
+	m.cleareddeployment = false
+}
+
+// ClearCreator clears the "creator" edge to the User entity.
+func (m *PriceMutation) ClearCreator() {
+	m.clearedcreator = true
+	m.clearedFields[price.FieldCreatorID] = struct{}{}
+}
+
+// CreatorCleared reports if the "creator" edge to the User entity was cleared.
+func (m *PriceMutation) CreatorCleared() bool {
+	return m.CreatorIDCleared() || m.clearedcreator
+}
+
+// CreatorIDs returns the "creator" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// CreatorID instead. It exists only for internal usage by the builders.
+func (m *PriceMutation) CreatorIDs() (ids []uuid.UUID) {
+	if id := m.creator; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetCreator resets all changes to the "creator" edge.
+func (m *PriceMutation) ResetCreator() {
+	m.creator = nil
+	m.clearedcreator = false
+}
+
+// Where appends a list predicates to the PriceMutation builder.
+func (m *PriceMutation) Where(ps ...predicate.Price) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PriceMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PriceMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Price, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PriceMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PriceMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Price).
+func (m *PriceMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PriceMutation) Fields() []string {
+	fields := make([]string, 0, 8)
+	if m.created_at != nil {
+		fields = append(fields, price.FieldCreatedAt)
+	}
+	if m.kind != nil {
+		fields = append(fields, price.FieldKind)
+	}
+	if m.slot != nil {
+		fields = append(fields, price.FieldSlot)
+	}
+	if m.micros != nil {
+		fields = append(fields, price.FieldMicros)
+	}
+	if m.valid_from != nil {
+		fields = append(fields, price.FieldValidFrom)
+	}
+	if m.resource_group != nil {
+		fields = append(fields, price.FieldResourceGroupID)
+	}
+	if m.deployment != nil {
+		fields = append(fields, price.FieldDeploymentID)
+	}
+	if m.creator != nil {
+		fields = append(fields, price.FieldCreatorID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PriceMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case price.FieldCreatedAt:
+		return m.CreatedAt()
+	case price.FieldKind:
+		return m.Kind()
+	case price.FieldSlot:
+		return m.Slot()
+	case price.FieldMicros:
+		return m.Micros()
+	case price.FieldValidFrom:
+		return m.ValidFrom()
+	case price.FieldResourceGroupID:
+		return m.ResourceGroupID()
+	case price.FieldDeploymentID:
+		return m.DeploymentID()
+	case price.FieldCreatorID:
+		return m.CreatorID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PriceMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case price.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case price.FieldKind:
+		return m.OldKind(ctx)
+	case price.FieldSlot:
+		return m.OldSlot(ctx)
+	case price.FieldMicros:
+		return m.OldMicros(ctx)
+	case price.FieldValidFrom:
+		return m.OldValidFrom(ctx)
+	case price.FieldResourceGroupID:
+		return m.OldResourceGroupID(ctx)
+	case price.FieldDeploymentID:
+		return m.OldDeploymentID(ctx)
+	case price.FieldCreatorID:
+		return m.OldCreatorID(ctx)
+	}
+	return nil, fmt.Errorf("unknown Price field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PriceMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case price.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case price.FieldKind:
+		v, ok := value.(price.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case price.FieldSlot:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSlot(v)
+		return nil
+	case price.FieldMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMicros(v)
+		return nil
+	case price.FieldValidFrom:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValidFrom(v)
+		return nil
+	case price.FieldResourceGroupID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceGroupID(v)
+		return nil
+	case price.FieldDeploymentID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeploymentID(v)
+		return nil
+	case price.FieldCreatorID:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatorID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Price field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PriceMutation) AddedFields() []string {
+	var fields []string
+	if m.addmicros != nil {
+		fields = append(fields, price.FieldMicros)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PriceMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case price.FieldMicros:
+		return m.AddedMicros()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PriceMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case price.FieldMicros:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMicros(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Price numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PriceMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(price.FieldResourceGroupID) {
+		fields = append(fields, price.FieldResourceGroupID)
+	}
+	if m.FieldCleared(price.FieldDeploymentID) {
+		fields = append(fields, price.FieldDeploymentID)
+	}
+	if m.FieldCleared(price.FieldCreatorID) {
+		fields = append(fields, price.FieldCreatorID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PriceMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PriceMutation) ClearField(name string) error {
+	switch name {
+	case price.FieldResourceGroupID:
+		m.ClearResourceGroupID()
+		return nil
+	case price.FieldDeploymentID:
+		m.ClearDeploymentID()
+		return nil
+	case price.FieldCreatorID:
+		m.ClearCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown Price nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PriceMutation) ResetField(name string) error {
+	switch name {
+	case price.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case price.FieldKind:
+		m.ResetKind()
+		return nil
+	case price.FieldSlot:
+		m.ResetSlot()
+		return nil
+	case price.FieldMicros:
+		m.ResetMicros()
+		return nil
+	case price.FieldValidFrom:
+		m.ResetValidFrom()
+		return nil
+	case price.FieldResourceGroupID:
+		m.ResetResourceGroupID()
+		return nil
+	case price.FieldDeploymentID:
+		m.ResetDeploymentID()
+		return nil
+	case price.FieldCreatorID:
+		m.ResetCreatorID()
+		return nil
+	}
+	return fmt.Errorf("unknown Price field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PriceMutation) AddedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.resource_group != nil {
+		edges = append(edges, price.EdgeResourceGroup)
+	}
+	if m.deployment != nil {
+		edges = append(edges, price.EdgeDeployment)
+	}
+	if m.creator != nil {
+		edges = append(edges, price.EdgeCreator)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PriceMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case price.EdgeResourceGroup:
+		if id := m.resource_group; id != nil {
+			return []ent.Value{*id}
+		}
+	case price.EdgeDeployment:
+		if id := m.deployment; id != nil {
+			return []ent.Value{*id}
+		}
+	case price.EdgeCreator:
+		if id := m.creator; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PriceMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 3)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PriceMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PriceMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 3)
+	if m.clearedresource_group {
+		edges = append(edges, price.EdgeResourceGroup)
+	}
+	if m.cleareddeployment {
+		edges = append(edges, price.EdgeDeployment)
+	}
+	if m.clearedcreator {
+		edges = append(edges, price.EdgeCreator)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PriceMutation) EdgeCleared(name string) bool {
+	switch name {
+	case price.EdgeResourceGroup:
+		return m.clearedresource_group
+	case price.EdgeDeployment:
+		return m.cleareddeployment
+	case price.EdgeCreator:
+		return m.clearedcreator
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PriceMutation) ClearEdge(name string) error {
+	switch name {
+	case price.EdgeResourceGroup:
+		m.ClearResourceGroup()
+		return nil
+	case price.EdgeDeployment:
+		m.ClearDeployment()
+		return nil
+	case price.EdgeCreator:
+		m.ClearCreator()
+		return nil
+	}
+	return fmt.Errorf("unknown Price unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PriceMutation) ResetEdge(name string) error {
+	switch name {
+	case price.EdgeResourceGroup:
+		m.ResetResourceGroup()
+		return nil
+	case price.EdgeDeployment:
+		m.ResetDeployment()
+		return nil
+	case price.EdgeCreator:
+		m.ResetCreator()
+		return nil
+	}
+	return fmt.Errorf("unknown Price edge %s", name)
 }
 
 // ProjectMutation represents an operation that mutates the Project nodes in the graph.

@@ -32,6 +32,8 @@ type Tx struct {
 	AppShare *AppShareClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// Budget is the client for interacting with the Budget builders.
+	Budget *BudgetClient
 	// CapacitySpan is the client for interacting with the CapacitySpan builders.
 	CapacitySpan *CapacitySpanClient
 	// Chat is the client for interacting with the Chat builders.
@@ -116,6 +118,8 @@ type Tx struct {
 	ObjectStorage *ObjectStorageClient
 	// PolicyAttachment is the client for interacting with the PolicyAttachment builders.
 	PolicyAttachment *PolicyAttachmentClient
+	// Price is the client for interacting with the Price builders.
+	Price *PriceClient
 	// Project is the client for interacting with the Project builders.
 	Project *ProjectClient
 	// PromptRecord is the client for interacting with the PromptRecord builders.
@@ -324,6 +328,7 @@ func (tx *Tx) init() {
 	tx.AppPort = NewAppPortClient(tx.config)
 	tx.AppShare = NewAppShareClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
+	tx.Budget = NewBudgetClient(tx.config)
 	tx.CapacitySpan = NewCapacitySpanClient(tx.config)
 	tx.Chat = NewChatClient(tx.config)
 	tx.ChatAnswer = NewChatAnswerClient(tx.config)
@@ -366,6 +371,7 @@ func (tx *Tx) init() {
 	tx.NoticeSetting = NewNoticeSettingClient(tx.config)
 	tx.ObjectStorage = NewObjectStorageClient(tx.config)
 	tx.PolicyAttachment = NewPolicyAttachmentClient(tx.config)
+	tx.Price = NewPriceClient(tx.config)
 	tx.Project = NewProjectClient(tx.config)
 	tx.PromptRecord = NewPromptRecordClient(tx.config)
 	tx.QuotaScope = NewQuotaScopeClient(tx.config)

@@ -17,6 +17,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/capacityspan"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
@@ -60,6 +61,7 @@ import (
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
 	"github.com/berthhq/berth/ent/predicate"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -393,6 +395,33 @@ func (f TraverseAuditEntry) Traverse(ctx context.Context, q ent.Query) error {
 		return f(ctx, q)
 	}
 	return fmt.Errorf("unexpected query type %T. expect *ent.AuditEntryQuery", q)
+}
+
+// The BudgetFunc type is an adapter to allow the use of ordinary function as a Querier.
+type BudgetFunc func(context.Context, *ent.BudgetQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f BudgetFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.BudgetQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.BudgetQuery", q)
+}
+
+// The TraverseBudget type is an adapter to allow the use of ordinary function as Traverser.
+type TraverseBudget func(context.Context, *ent.BudgetQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraverseBudget) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraverseBudget) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.BudgetQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.BudgetQuery", q)
 }
 
 // The CapacitySpanFunc type is an adapter to allow the use of ordinary function as a Querier.
@@ -1529,6 +1558,33 @@ func (f TraversePolicyAttachment) Traverse(ctx context.Context, q ent.Query) err
 	return fmt.Errorf("unexpected query type %T. expect *ent.PolicyAttachmentQuery", q)
 }
 
+// The PriceFunc type is an adapter to allow the use of ordinary function as a Querier.
+type PriceFunc func(context.Context, *ent.PriceQuery) (ent.Value, error)
+
+// Query calls f(ctx, q).
+func (f PriceFunc) Query(ctx context.Context, q ent.Query) (ent.Value, error) {
+	if q, ok := q.(*ent.PriceQuery); ok {
+		return f(ctx, q)
+	}
+	return nil, fmt.Errorf("unexpected query type %T. expect *ent.PriceQuery", q)
+}
+
+// The TraversePrice type is an adapter to allow the use of ordinary function as Traverser.
+type TraversePrice func(context.Context, *ent.PriceQuery) error
+
+// Intercept is a dummy implementation of Intercept that returns the next Querier in the pipeline.
+func (f TraversePrice) Intercept(next ent.Querier) ent.Querier {
+	return next
+}
+
+// Traverse calls f(ctx, q).
+func (f TraversePrice) Traverse(ctx context.Context, q ent.Query) error {
+	if q, ok := q.(*ent.PriceQuery); ok {
+		return f(ctx, q)
+	}
+	return fmt.Errorf("unexpected query type %T. expect *ent.PriceQuery", q)
+}
+
 // The ProjectFunc type is an adapter to allow the use of ordinary function as a Querier.
 type ProjectFunc func(context.Context, *ent.ProjectQuery) (ent.Value, error)
 
@@ -2468,6 +2524,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.AppShareQuery, predicate.AppShare, appshare.OrderOption]{typ: ent.TypeAppShare, tq: q}, nil
 	case *ent.AuditEntryQuery:
 		return &query[*ent.AuditEntryQuery, predicate.AuditEntry, auditentry.OrderOption]{typ: ent.TypeAuditEntry, tq: q}, nil
+	case *ent.BudgetQuery:
+		return &query[*ent.BudgetQuery, predicate.Budget, budget.OrderOption]{typ: ent.TypeBudget, tq: q}, nil
 	case *ent.CapacitySpanQuery:
 		return &query[*ent.CapacitySpanQuery, predicate.CapacitySpan, capacityspan.OrderOption]{typ: ent.TypeCapacitySpan, tq: q}, nil
 	case *ent.ChatQuery:
@@ -2552,6 +2610,8 @@ func NewQuery(q ent.Query) (Query, error) {
 		return &query[*ent.ObjectStorageQuery, predicate.ObjectStorage, objectstorage.OrderOption]{typ: ent.TypeObjectStorage, tq: q}, nil
 	case *ent.PolicyAttachmentQuery:
 		return &query[*ent.PolicyAttachmentQuery, predicate.PolicyAttachment, policyattachment.OrderOption]{typ: ent.TypePolicyAttachment, tq: q}, nil
+	case *ent.PriceQuery:
+		return &query[*ent.PriceQuery, predicate.Price, price.OrderOption]{typ: ent.TypePrice, tq: q}, nil
 	case *ent.ProjectQuery:
 		return &query[*ent.ProjectQuery, predicate.Project, project.OrderOption]{typ: ent.TypeProject, tq: q}, nil
 	case *ent.PromptRecordQuery:

@@ -370,6 +370,66 @@ var (
 			},
 		},
 	}
+	// BudgetsColumns holds the columns for the "budgets" table.
+	BudgetsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "period", Type: field.TypeEnum, Enums: []string{"month", "total"}},
+		{Name: "starts_at", Type: field.TypeTime},
+		{Name: "ends_at", Type: field.TypeTime, Nullable: true},
+		{Name: "time_zone", Type: field.TypeString, Size: 64, Default: "UTC"},
+		{Name: "soft_micros", Type: field.TypeInt64, Nullable: true},
+		{Name: "hard_micros", Type: field.TypeInt64, Nullable: true},
+		{Name: "at_hard", Type: field.TypeEnum, Enums: []string{"keep", "terminate"}, Default: "keep"},
+		{Name: "soft_reached", Type: field.TypeTime, Nullable: true},
+		{Name: "hard_reached", Type: field.TypeTime, Nullable: true},
+		{Name: "domain_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "project_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "user_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// BudgetsTable holds the schema information for the "budgets" table.
+	BudgetsTable = &schema.Table{
+		Name:       "budgets",
+		Columns:    BudgetsColumns,
+		PrimaryKey: []*schema.Column{BudgetsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "budgets_domains_domain",
+				Columns:    []*schema.Column{BudgetsColumns[11]},
+				RefColumns: []*schema.Column{DomainsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "budgets_projects_project",
+				Columns:    []*schema.Column{BudgetsColumns[12]},
+				RefColumns: []*schema.Column{ProjectsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "budgets_users_user",
+				Columns:    []*schema.Column{BudgetsColumns[13]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "budget_domain_id",
+				Unique:  false,
+				Columns: []*schema.Column{BudgetsColumns[11]},
+			},
+			{
+				Name:    "budget_project_id",
+				Unique:  false,
+				Columns: []*schema.Column{BudgetsColumns[12]},
+			},
+			{
+				Name:    "budget_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{BudgetsColumns[13]},
+			},
+		},
+	}
 	// CapacitySpansColumns holds the columns for the "capacity_spans" table.
 	CapacitySpansColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -2163,6 +2223,51 @@ var (
 			},
 		},
 	}
+	// PricesColumns holds the columns for the "prices" table.
+	PricesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeUUID},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"slot_hour", "input_tokens", "cached_input_tokens", "output_tokens"}},
+		{Name: "slot", Type: field.TypeString, Size: 64, Default: ""},
+		{Name: "micros", Type: field.TypeInt64},
+		{Name: "valid_from", Type: field.TypeTime},
+		{Name: "resource_group_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "deployment_id", Type: field.TypeUUID, Nullable: true},
+		{Name: "creator_id", Type: field.TypeUUID, Nullable: true},
+	}
+	// PricesTable holds the schema information for the "prices" table.
+	PricesTable = &schema.Table{
+		Name:       "prices",
+		Columns:    PricesColumns,
+		PrimaryKey: []*schema.Column{PricesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "prices_resource_groups_resource_group",
+				Columns:    []*schema.Column{PricesColumns[6]},
+				RefColumns: []*schema.Column{ResourceGroupsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "prices_deployments_deployment",
+				Columns:    []*schema.Column{PricesColumns[7]},
+				RefColumns: []*schema.Column{DeploymentsColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+			{
+				Symbol:     "prices_users_creator",
+				Columns:    []*schema.Column{PricesColumns[8]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.SetNull,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "price_valid_from",
+				Unique:  false,
+				Columns: []*schema.Column{PricesColumns[5]},
+			},
+		},
+	}
 	// ProjectsColumns holds the columns for the "projects" table.
 	ProjectsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeUUID},
@@ -2641,7 +2746,7 @@ var (
 		{Name: "shm_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "disk_bytes", Type: field.TypeInt64, Default: 0},
 		{Name: "idempotency_key", Type: field.TypeString, Nullable: true},
-		{Name: "termination_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"user_requested", "completed", "failed", "out_of_memory", "disk_exceeded", "image_pull_failed", "start_failed", "deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed", "preempted", "drained", "idle", "lifetime", "pending_timeout"}},
+		{Name: "termination_reason", Type: field.TypeEnum, Nullable: true, Enums: []string{"user_requested", "completed", "failed", "out_of_memory", "disk_exceeded", "image_pull_failed", "start_failed", "deadline_exceeded", "agent_lost", "kernel_lost", "shutdown", "dependency_failed", "preempted", "drained", "idle", "lifetime", "pending_timeout", "budget"}},
 		{Name: "status_message", Type: field.TypeString, Default: ""},
 		{Name: "starts_at", Type: field.TypeTime, Nullable: true},
 		{Name: "strict_agents", Type: field.TypeBool, Default: false},
@@ -3872,6 +3977,7 @@ var (
 		AppPortsTable,
 		AppSharesTable,
 		AuditEntriesTable,
+		BudgetsTable,
 		CapacitySpansTable,
 		ChatsTable,
 		ChatAnswersTable,
@@ -3914,6 +4020,7 @@ var (
 		NoticeSettingsTable,
 		ObjectStoragesTable,
 		PolicyAttachmentsTable,
+		PricesTable,
 		ProjectsTable,
 		PromptRecordsTable,
 		QuotaScopesTable,
@@ -3964,6 +4071,12 @@ func init() {
 	AppPortsTable.ForeignKeys[0].RefTable = SessionsTable
 	AppSharesTable.ForeignKeys[0].RefTable = UsersTable
 	AppSharesTable.ForeignKeys[1].RefTable = SessionsTable
+	BudgetsTable.ForeignKeys[0].RefTable = DomainsTable
+	BudgetsTable.ForeignKeys[1].RefTable = ProjectsTable
+	BudgetsTable.ForeignKeys[2].RefTable = UsersTable
+	BudgetsTable.Annotation = &entsql.Annotation{
+		Check: "num_nonnulls(domain_id, project_id, user_id) = 1",
+	}
 	ChatsTable.ForeignKeys[0].RefTable = DomainsTable
 	ChatsTable.ForeignKeys[1].RefTable = UsersTable
 	ChatAnswersTable.ForeignKeys[0].RefTable = ChatReplaysTable
@@ -4037,6 +4150,9 @@ func init() {
 	PolicyAttachmentsTable.Annotation = &entsql.Annotation{
 		Check: "num_nonnulls(domain_id, project_id, user_id, keypair_id) = 1",
 	}
+	PricesTable.ForeignKeys[0].RefTable = ResourceGroupsTable
+	PricesTable.ForeignKeys[1].RefTable = DeploymentsTable
+	PricesTable.ForeignKeys[2].RefTable = UsersTable
 	ProjectsTable.ForeignKeys[0].RefTable = DomainsTable
 	PromptRecordsTable.ForeignKeys[0].RefTable = DeploymentsTable
 	PromptRecordsTable.ForeignKeys[1].RefTable = UsersTable

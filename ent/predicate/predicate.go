@@ -33,6 +33,9 @@ type AppShare func(*sql.Selector)
 // AuditEntry is the predicate function for auditentry builders.
 type AuditEntry func(*sql.Selector)
 
+// Budget is the predicate function for budget builders.
+type Budget func(*sql.Selector)
+
 // CapacitySpan is the predicate function for capacityspan builders.
 type CapacitySpan func(*sql.Selector)
 
@@ -158,6 +161,9 @@ type ObjectStorage func(*sql.Selector)
 
 // PolicyAttachment is the predicate function for policyattachment builders.
 type PolicyAttachment func(*sql.Selector)
+
+// Price is the predicate function for price builders.
+type Price func(*sql.Selector)
 
 // Project is the predicate function for project builders.
 type Project func(*sql.Selector)

@@ -14,6 +14,7 @@ import (
 	"github.com/berthhq/berth/ent/appport"
 	"github.com/berthhq/berth/ent/appshare"
 	"github.com/berthhq/berth/ent/auditentry"
+	"github.com/berthhq/berth/ent/budget"
 	"github.com/berthhq/berth/ent/capacityspan"
 	"github.com/berthhq/berth/ent/chat"
 	"github.com/berthhq/berth/ent/chatanswer"
@@ -56,6 +57,7 @@ import (
 	"github.com/berthhq/berth/ent/noticesetting"
 	"github.com/berthhq/berth/ent/objectstorage"
 	"github.com/berthhq/berth/ent/policyattachment"
+	"github.com/berthhq/berth/ent/price"
 	"github.com/berthhq/berth/ent/project"
 	"github.com/berthhq/berth/ent/promptrecord"
 	"github.com/berthhq/berth/ent/quotascope"
@@ -453,6 +455,37 @@ func init() {
 	auditentryDescID := auditentryMixinFields0[0].Descriptor()
 	// auditentry.DefaultID holds the default value on creation for the id field.
 	auditentry.DefaultID = auditentryDescID.Default.(func() uuid.UUID)
+	budgetMixin := schema.Budget{}.Mixin()
+	budgetInters := schema.Budget{}.Interceptors()
+	budget.Interceptors[0] = budgetInters[0]
+	budgetMixinFields0 := budgetMixin[0].Fields()
+	_ = budgetMixinFields0
+	budgetMixinFields1 := budgetMixin[1].Fields()
+	_ = budgetMixinFields1
+	budgetFields := schema.Budget{}.Fields()
+	_ = budgetFields
+	// budgetDescCreatedAt is the schema descriptor for created_at field.
+	budgetDescCreatedAt := budgetMixinFields1[0].Descriptor()
+	// budget.DefaultCreatedAt holds the default value on creation for the created_at field.
+	budget.DefaultCreatedAt = budgetDescCreatedAt.Default.(func() time.Time)
+	// budgetDescTimeZone is the schema descriptor for time_zone field.
+	budgetDescTimeZone := budgetFields[3].Descriptor()
+	// budget.DefaultTimeZone holds the default value on creation for the time_zone field.
+	budget.DefaultTimeZone = budgetDescTimeZone.Default.(string)
+	// budget.TimeZoneValidator is a validator for the "time_zone" field. It is called by the builders before save.
+	budget.TimeZoneValidator = budgetDescTimeZone.Validators[0].(func(string) error)
+	// budgetDescSoftMicros is the schema descriptor for soft_micros field.
+	budgetDescSoftMicros := budgetFields[4].Descriptor()
+	// budget.SoftMicrosValidator is a validator for the "soft_micros" field. It is called by the builders before save.
+	budget.SoftMicrosValidator = budgetDescSoftMicros.Validators[0].(func(int64) error)
+	// budgetDescHardMicros is the schema descriptor for hard_micros field.
+	budgetDescHardMicros := budgetFields[5].Descriptor()
+	// budget.HardMicrosValidator is a validator for the "hard_micros" field. It is called by the builders before save.
+	budget.HardMicrosValidator = budgetDescHardMicros.Validators[0].(func(int64) error)
+	// budgetDescID is the schema descriptor for id field.
+	budgetDescID := budgetMixinFields0[0].Descriptor()
+	// budget.DefaultID holds the default value on creation for the id field.
+	budget.DefaultID = budgetDescID.Default.(func() uuid.UUID)
 	capacityspanInters := schema.CapacitySpan{}.Interceptors()
 	capacityspan.Interceptors[0] = capacityspanInters[0]
 	chatMixin := schema.Chat{}.Mixin()
@@ -1886,6 +1919,33 @@ func init() {
 	policyattachmentDescID := policyattachmentMixinFields0[0].Descriptor()
 	// policyattachment.DefaultID holds the default value on creation for the id field.
 	policyattachment.DefaultID = policyattachmentDescID.Default.(func() uuid.UUID)
+	priceMixin := schema.Price{}.Mixin()
+	priceInters := schema.Price{}.Interceptors()
+	price.Interceptors[0] = priceInters[0]
+	priceMixinFields0 := priceMixin[0].Fields()
+	_ = priceMixinFields0
+	priceMixinFields1 := priceMixin[1].Fields()
+	_ = priceMixinFields1
+	priceFields := schema.Price{}.Fields()
+	_ = priceFields
+	// priceDescCreatedAt is the schema descriptor for created_at field.
+	priceDescCreatedAt := priceMixinFields1[0].Descriptor()
+	// price.DefaultCreatedAt holds the default value on creation for the created_at field.
+	price.DefaultCreatedAt = priceDescCreatedAt.Default.(func() time.Time)
+	// priceDescSlot is the schema descriptor for slot field.
+	priceDescSlot := priceFields[1].Descriptor()
+	// price.DefaultSlot holds the default value on creation for the slot field.
+	price.DefaultSlot = priceDescSlot.Default.(string)
+	// price.SlotValidator is a validator for the "slot" field. It is called by the builders before save.
+	price.SlotValidator = priceDescSlot.Validators[0].(func(string) error)
+	// priceDescMicros is the schema descriptor for micros field.
+	priceDescMicros := priceFields[2].Descriptor()
+	// price.MicrosValidator is a validator for the "micros" field. It is called by the builders before save.
+	price.MicrosValidator = priceDescMicros.Validators[0].(func(int64) error)
+	// priceDescID is the schema descriptor for id field.
+	priceDescID := priceMixinFields0[0].Descriptor()
+	// price.DefaultID holds the default value on creation for the id field.
+	price.DefaultID = priceDescID.Default.(func() uuid.UUID)
 	projectMixin := schema.Project{}.Mixin()
 	projectInters := schema.Project{}.Interceptors()
 	project.Interceptors[0] = projectInters[0]
