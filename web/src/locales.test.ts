@@ -1,9 +1,31 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { buildSchema } from "graphql";
 import { describe, expect, it } from "vitest";
+import { actionName } from "./components/account/trail";
 import en from "./locales/en.json";
 import { textsOf } from "./testing/texts";
 
-const texts = textsOf("src");
+/** Actions in the audit log that are no mutations of the API. */
+const otherActions = [
+  "actAs",
+  "authenticate",
+  "changeFiles",
+  "connect",
+  "deleteUser.done",
+  "enterApp",
+  "enterRecovery",
+  "enterSession",
+  "exportAudit",
+  "listSessionFiles",
+  "readFiles",
+  "readSessionFile",
+  "readSessionLog",
+  "writeSessionFile",
+];
+const schema = buildSchema(readFileSync("../schema.graphql", "utf8"));
+const actions = [...Object.keys(schema.getMutationType()?.getFields() ?? {}), ...otherActions].map(actionName);
+
+const texts = [...new Set([...textsOf("src"), ...actions])];
 const plurals = Object.keys(en).filter((key) => key.endsWith("_other"));
 const plain = texts.filter((text) => !plurals.includes(`${text}_other`));
 
@@ -16,8 +38,11 @@ const placeholders = (text: string) => [...new Set(text.match(/\{\{.*?\}\}/g))].
 describe("the search for texts", () => {
   it("finds literals, both branches of a condition, and texts that t gets from elsewhere", () => {
     expect(texts).toEqual(expect.arrayContaining(["No sessions yet", "Edit {{name}}", "New idle checker"]));
-    expect(texts).toEqual(expect.arrayContaining(["Waiting to restart", "reconnecting", "6 h", "no {{slot}}"]));
+    expect(texts).toEqual(
+      expect.arrayContaining(["Waiting to restart", "reconnecting", "6 h", "no {{slot}}", "copying"]),
+    );
   });
+  it("adds the actions of the audit log", () => expect(texts).toContain("Create SSH key"));
   it("finds all plurals of English", () => {
     expect(plurals.filter((key) => !texts.includes(key.slice(0, -"_other".length)))).toEqual([]);
   });

@@ -7,11 +7,13 @@ import ts from "typescript";
  *
  * A text is a literal first argument of t. Other calls, such as t(words[state]) or t(place.label), name their texts
  * elsewhere: each literal that can be the value of a property, of an element, of a variable or of a function counts
- * as a text if it reads like one, or if a call of t names its property, its table or its function.
+ * as a text if it reads like one, or if a call of t names its property, its table or its function. A table in a
+ * function that a call of t names counts as well.
  */
 export function textsOf(root: string): string[] {
   const sources = sourcesIn(root);
-  const named = sources.flatMap(namesInCalls).reduce(merge, { properties: new Set(), tables: new Set() });
+  const named = sources.map(namesInCalls).reduce(merge, { properties: new Set(), tables: new Set() });
+  while (addTables(sources, named)) {}
   const texts = new Set<string>();
   for (const s of sources) {
     visit(s, (n) => {
@@ -25,6 +27,7 @@ export function textsOf(root: string): string[] {
 const exceptions = [
   /^[^a-z]*$/, // values of enums, numbers, signs
   /^[A-Z][a-z]+([A-Z][a-z]+)+$/, // types of the API
+  /^[a-z]+([A-Z][a-z]+)+$|^(name|description)$/, // fields of the API
   /^[KMGTP]iB$/,
   /^\d+px|^(\d+ ){2}|sans-serif|monospace/, // values of CSS
   /\n/, // examples of files
@@ -71,16 +74,38 @@ function namesInCalls(s: ts.SourceFile): Names {
     else if (ts.isBinaryExpression(n)) [n.left, n.right].forEach(take);
     else if (ts.isConditionalExpression(n)) [n.whenTrue, n.whenFalse].forEach(take);
     else if (ts.isSpreadElement(n) || isWrapper(n)) take(n.expression);
+    else if (ts.isIdentifier(n)) takeSource(n);
+  };
+  // In list.map((x) => t(x)), the texts come from the list.
+  const takeSource = (n: ts.Identifier) => {
+    for (let at: ts.Node = n; !ts.isSourceFile(at); at = at.parent) {
+      if (!ts.isArrowFunction(at) || !ts.isCallExpression(at.parent)) continue;
+      const declares = at.parameters.some((p) => new RegExp(`\\b${n.text}\\b`).test(p.name.getText()));
+      if (declares && ts.isPropertyAccessExpression(at.parent.expression))
+        return takeTable(at.parent.expression.expression);
+    }
   };
   const takeTable = (n: ts.Expression): void => {
     if (ts.isIdentifier(n)) names.tables.add(n.text);
     else if (ts.isElementAccessExpression(n) || isWrapper(n)) takeTable(n.expression);
-    else if (ts.isPropertyAccessExpression(n)) takeTable(n.expression);
+    else if (ts.isPropertyAccessExpression(n) || ts.isCallExpression(n)) takeTable(n.expression);
   };
   visit(s, (n) => {
     if (isT(n)) take(n.arguments[0]!);
   });
   return names;
+}
+
+/** Adds the tables that named functions read. It reports whether there are new ones. */
+function addTables(sources: ts.SourceFile[], named: Names) {
+  const before = named.tables.size;
+  for (const s of sources) {
+    visit(s, (n) => {
+      if (!ts.isElementAccessExpression(n) || !ts.isIdentifier(n.expression)) return;
+      if (owner(n, named)) named.tables.add(n.expression.text);
+    });
+  }
+  return named.tables.size > before;
 }
 
 const isWrapper = (
@@ -112,17 +137,20 @@ function isValue(n: ts.Node) {
   if (ts.isPropertyAssignment(p) || ts.isVariableDeclaration(p) || ts.isBindingElement(p)) return p.initializer === n;
   if (ts.isArrayLiteralExpression(p) || ts.isReturnStatement(p)) return true;
   if (ts.isArrowFunction(p)) return p.body === n;
+  if (ts.isBinaryExpression(p)) return p.operatorToken.kind === ts.SyntaxKind.EqualsToken && p.right === n;
   return false;
 }
 
 const looksLikeText = (text: string) => /^[A-Z][a-z]/.test(text) || / /.test(text.trim());
 
 /** Reports whether the value belongs to a property, a table or a function that a call of t names. */
-function isNamed(n: ts.Node, named: Names): boolean {
-  const p = n.parent;
-  if (ts.isPropertyAssignment(p) && named.properties.has(p.name.getText())) return true;
-  for (let at = p; !ts.isSourceFile(at); at = at.parent) {
-    if (ts.isVariableDeclaration(at) || ts.isFunctionDeclaration(at)) {
+const isNamed = (n: ts.Node, named: Names) =>
+  (ts.isPropertyAssignment(n.parent) && named.properties.has(n.parent.name.getText())) || owner(n, named);
+
+/** Reports whether the table or the function that contains the node is named. */
+function owner(n: ts.Node, named: Names) {
+  for (let at = n; !ts.isSourceFile(at); at = at.parent) {
+    if ((ts.isVariableDeclaration(at) && ts.isSourceFile(at.parent.parent.parent)) || ts.isFunctionDeclaration(at)) {
       return at.name !== undefined && named.tables.has(at.name.getText());
     }
   }
