@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
-import { start, t } from "./i18n";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { duration } from "./components/format";
+import { languages, start, t } from "./i18n";
 import en from "./locales/en.json";
 
 const source = readdirSync("src", { recursive: true, encoding: "utf8" })
@@ -22,4 +23,21 @@ describe("texts", () => {
     const unused = Object.keys(en).filter((key) => !source.includes(`"${key.replace(/_(one|other)$/, "")}"`));
     expect(unused).toEqual([]);
   });
+});
+
+describe("Korean", () => {
+  beforeAll(async () => {
+    localStorage.setItem("berth.language", "ko");
+    await start();
+  });
+  afterAll(start);
+
+  it("is in the menu with its own name", () => expect(languages).toContainEqual({ code: "ko", name: "한국어" }));
+  it("is the language of the document", () => expect(document.documentElement.lang).toBe("ko"));
+  it("has one form for all numbers", () => {
+    expect(t("{{count}} days", { count: 1 })).toBe("1일");
+    expect(t("{{count}} days", { count: 7 })).toBe("7일");
+  });
+  it("inserts values", () => expect(t("Launch {{image}}", { image: "python" })).toBe("python 시작"));
+  it("formats durations", () => expect(duration(200_000)).toBe("3분 20초"));
 });

@@ -13,7 +13,6 @@ const enums = Object.values(schema.getTypeMap()).filter((type) => isEnumType(typ
 const hidden = [
   "Audience",
   "DryRunVerdict",
-  "HolderScope",
   "ImportPasswords",
   "KernelRole",
   "LinkType",

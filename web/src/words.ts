@@ -246,6 +246,12 @@ export const words = {
     Value<"GPUDirectFeature">,
     string
   >,
+  HolderScope: {
+    DOMAIN: "domain",
+    PROJECT: "project",
+    USER: "user",
+    KEYPAIR: "keypair",
+  } satisfies Record<Value<"HolderScope">, string>,
   IdleKind: {
     NETWORK: "No network activity",
     UTILIZATION: "Low utilization",

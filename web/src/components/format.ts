@@ -1,4 +1,4 @@
-import { language } from "../i18n";
+import { language, t } from "../i18n";
 import { slotName } from "../slots";
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -21,22 +21,23 @@ export const trim = (decimal: string) => (decimal.includes(".") ? decimal.replac
 export function duration(ms: number): string {
   const s = Math.max(0, Math.floor(ms / 1000));
   const parts: [number, string][] = [
-    [Math.floor(s / 86400), "d"],
-    [Math.floor((s % 86400) / 3600), "h"],
-    [Math.floor((s % 3600) / 60), "min"],
-    [s % 60, "s"],
+    [Math.floor(s / 86400), "{{n}} d"],
+    [Math.floor((s % 86400) / 3600), "{{n}} h"],
+    [Math.floor((s % 3600) / 60), "{{n}} min"],
+    [s % 60, "{{n}} s"],
   ];
   const first = parts.findIndex(([n]) => n > 0);
-  if (first < 0) return "0 s";
+  if (first < 0) return t("{{n}} s", { n: 0 });
   return parts
     .slice(first, first + 2)
     .filter(([n]) => n > 0)
-    .map(([n, unit]) => `${n} ${unit}`)
+    .map(([n, unit]) => t(unit, { n }))
     .join(" ");
 }
 
 /** Formats short durations with fractions: 0.4 s, 2.31 s. */
-export const brief = (ms: number) => (ms < 10_000 ? `${trim((Math.max(0, ms) / 1000).toFixed(2))} s` : duration(ms));
+export const brief = (ms: number) =>
+  ms < 10_000 ? t("{{n}} s", { n: trim((Math.max(0, ms) / 1000).toFixed(2)) }) : duration(ms);
 
 export const clock = (iso: string) =>
   new Date(iso).toLocaleTimeString(language(), { hour: "2-digit", minute: "2-digit", second: "2-digit" });

@@ -24,13 +24,13 @@ export function TallyTable({ deployment }: { deployment?: string }) {
               <tr>
                 <th scope="col">{t("Model")}</th>
                 <th scope="col" className="num">
-                  {t("Won")}
+                  {t("Wins")}
                 </th>
                 <th scope="col" className="num">
-                  {t("Lost")}
+                  {t("Losses")}
                 </th>
                 <th scope="col" className="num">
-                  {t("Tied")}
+                  {t("Ties")}
                 </th>
                 <th scope="col" className="num" title={t("Ties count as half of a win.")}>
                   {t("Share of wins")}

@@ -8,7 +8,7 @@ import { uploads } from "../../api/transfer";
 import { useCall } from "../../hooks/useCall";
 import { toast } from "../../hooks/useToasts";
 import { useUploadsDone } from "../../hooks/useUploads";
-import { t } from "../../i18n";
+import { language, t } from "../../i18n";
 import { Confirm } from "../Confirm";
 import { Empty, FailureNote } from "../Note";
 import { Crumbs } from "./Crumbs";
@@ -234,7 +234,7 @@ export function Browser({ store, path, folder, home, writable, onOpen, onFiles }
           <span className="dim" role="status">
             {text
               ? t("{{n}} found so far", { n: rows.length })
-              : t("The first {{n}}. Scroll for more.", { n: rows.length.toLocaleString() })}
+              : t("The first {{n}}. Scroll for more.", { n: rows.length.toLocaleString(language()) })}
           </span>
           <Button className="push" variant="subtle" size="compact-sm" loading={loading} onClick={more}>
             {text ? t("Continue search") : t("Show more")}

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import type { FileEntry } from "../../api/files";
-import { t } from "../../i18n";
+import { language, t } from "../../i18n";
 import { word } from "../../words";
 import { bytes, when } from "../format";
 import { opensAsDirectory } from "./files";
@@ -52,7 +52,7 @@ export function FileDetails({
             <dt>{t("Size")}</dt>
             <dd>
               {bytes(file.size)}
-              {file.size < 1024 ? null : <span className="dim"> ({file.size.toLocaleString()} B)</span>}
+              {file.size < 1024 ? null : <span className="dim"> ({file.size.toLocaleString(language())} B)</span>}
             </dd>
           </>
         ) : null}

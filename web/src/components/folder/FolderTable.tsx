@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useViewer } from "../../hooks/useViewer";
-import { t } from "../../i18n";
+import { language, t } from "../../i18n";
 import { stateWord } from "../../words";
 import { bytes, when } from "../format";
 import { autoMountText } from "./FolderAccess";
@@ -91,7 +91,7 @@ export function FolderTable({
               >
                 {f.usedBytes === null ? none : bytes(f.usedBytes)}
               </td>
-              <td className="num wide">{f.fileCount === null ? none : f.fileCount.toLocaleString()}</td>
+              <td className="num wide">{f.fileCount === null ? none : f.fileCount.toLocaleString(language())}</td>
               {trash ? null : <td className="clip wide">{f.mountedBy.map((s) => s.name).join(", ") || none}</td>}
               <td className="nowrap dim roomy">
                 {trash ? (f.deletedAt ? when(f.deletedAt) : "") : f.lastUsedAt ? when(f.lastUsedAt) : t("never")}

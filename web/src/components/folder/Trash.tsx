@@ -5,7 +5,7 @@ import { graphql } from "../../api/graphql";
 import { useAction } from "../../hooks/useAction";
 import { toast } from "../../hooks/useToasts";
 import { useViewer } from "../../hooks/useViewer";
-import { t } from "../../i18n";
+import { language, t } from "../../i18n";
 import { FormDialog } from "../admin/Form";
 import { Confirm } from "../Confirm";
 import { bytes } from "../format";
@@ -34,7 +34,7 @@ function Holds({ folder }: { folder: Folder }) {
     <>
       {" "}
       {t("It contains {{files}} files ({{size}}).", {
-        files: folder.fileCount?.toLocaleString() ?? "?",
+        files: folder.fileCount?.toLocaleString(language()) ?? "?",
         size: bytes(folder.usedBytes ?? 0),
       })}
     </>

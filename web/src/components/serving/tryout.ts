@@ -1,3 +1,5 @@
+import { t } from "../../i18n";
+
 /** The kinds of requests that can be tried. */
 export type Kind = "chat" | "completion" | "embedding";
 
@@ -46,7 +48,7 @@ interface Chunk {
 /** Adds one event of a stream, or a whole answer, to an answer. It throws the error that the event carries. */
 export function add(answer: Answer, event: unknown, elapsed: number): Answer {
   const chunk = event as Chunk;
-  if (chunk.error) throw new Error(chunk.error.message ?? "the model broke off");
+  if (chunk.error) throw new Error(chunk.error.message ?? t("the model broke off"));
   const vector = chunk.data?.[0]?.embedding;
   const more = vector
     ? `${vector.length}: [${vector

@@ -83,7 +83,7 @@ export function Metrics({ session, live, usage, kernels, ran }: Props) {
           {t("Usage so far:")}{" "}
           {[...usage]
             .sort((a, b) => bySlot(a.slot, b.slot))
-            .map((u) => `${slotName(u.slot)} ${slotHours(u.slot, u.slotSeconds)} h`)
+            .map((u) => `${slotName(u.slot)} ${t("{{n}} h", { n: slotHours(u.slot, u.slotSeconds) })}`)
             .join(" · ")}
         </p>
       ) : null}

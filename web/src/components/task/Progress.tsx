@@ -1,4 +1,4 @@
-import { t } from "../../i18n";
+import { language, t } from "../../i18n";
 import { bytes } from "../format";
 import { countsBytes, type Task } from "./task";
 
@@ -6,7 +6,7 @@ import { countsBytes, type Task } from "./task";
 export function Progress({ task }: { task: Pick<Task, "kind" | "title" | "done" | "total"> }) {
   const { kind, title, done, total } = task;
   if (total === 0) return null;
-  const counted = countsBytes(kind) ? bytes : (n: number) => n.toLocaleString();
+  const counted = countsBytes(kind) ? bytes : (n: number) => n.toLocaleString(language());
   return (
     <div className="row tight keep" style={{ minWidth: 140 }}>
       <div

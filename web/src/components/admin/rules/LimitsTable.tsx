@@ -1,4 +1,5 @@
 import { t } from "../../../i18n";
+import { word, type words } from "../../../words";
 import { formatLimit, limitName, perObject } from "./amounts";
 
 /** A row of effectiveLimits. */
@@ -7,7 +8,7 @@ export interface Limit {
   limit: string;
   used: string;
   assignable: string;
-  scope: string;
+  scope: keyof typeof words.HolderScope;
   holder: string;
   policy: string;
   resourceGroup: string | null;
@@ -47,7 +48,7 @@ export function LimitsTable({ list }: { list: readonly Limit[] }) {
             <td>
               <b>{l.policy}</b>{" "}
               <span className="dim">
-                {t("of {{scope}} {{holder}}", { scope: t(l.scope.toLowerCase()), holder: l.holder })}
+                {t("of {{scope}} {{holder}}", { scope: word("HolderScope", l.scope), holder: l.holder })}
                 {l.resourceGroup ? ` ${t("only in resource group {{name}}", { name: l.resourceGroup })}` : ""}
                 {l.withinProject ? ` ${t("only in project {{name}}", { name: l.withinProject })}` : ""}
               </span>

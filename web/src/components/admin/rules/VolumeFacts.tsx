@@ -1,4 +1,4 @@
-import { t } from "../../../i18n";
+import { language, t } from "../../../i18n";
 import { stateWord, word } from "../../../words";
 import { enforcementWord } from "../../folder/folder";
 import { bytes, trim, when } from "../../format";
@@ -37,10 +37,10 @@ export function VolumeFacts({ volume: v }: { volume: Volume }) {
           <dt>{t("Files")}</dt>
           <dd>
             {v.totalInodes === null
-              ? (v.usedInodes?.toLocaleString() ?? t("not reported"))
+              ? (v.usedInodes?.toLocaleString(language()) ?? t("not reported"))
               : t("{{used}} of {{total}}", {
-                  used: v.usedInodes?.toLocaleString() ?? "?",
-                  total: v.totalInodes.toLocaleString(),
+                  used: v.usedInodes?.toLocaleString(language()) ?? "?",
+                  total: v.totalInodes.toLocaleString(language()),
                 })}
           </dd>
           <dt>{t("Limits")}</dt>

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
 import { graphql } from "../../../api/graphql";
-import { t } from "../../../i18n";
+import { language, t } from "../../../i18n";
 import { word } from "../../../words";
 import { enforcementWord } from "../../folder/folder";
 import { bytes, when } from "../../format";
@@ -82,8 +82,8 @@ export function VolumeScopes({ volume, editable }: { volume: Volume; editable: b
       wide: true,
       cell: (s) => (
         <span className="nowrap">
-          {s.usedInodes?.toLocaleString() ?? <span className="dim">{t("not counted")}</span>}
-          {s.limitInodes === null ? null : <span className="dim"> / {s.limitInodes.toLocaleString()}</span>}
+          {s.usedInodes?.toLocaleString(language()) ?? <span className="dim">{t("not counted")}</span>}
+          {s.limitInodes === null ? null : <span className="dim"> / {s.limitInodes.toLocaleString(language())}</span>}
           {s.limitInodes === null ? null : (
             <Meter
               label={t("Files of {{holder}}", { holder: holderName(s) })}

@@ -1,6 +1,8 @@
 import { t } from "../../../i18n";
 import type { Report } from "./report";
 
+const levels: Record<string, string> = { DOMAIN: "the domain", PROJECT: "the project", USER: "the user" };
+
 const words: Record<string, string> = {
   LIFO: "The newest session goes first in this group.",
   DRF: "The user with the smallest share goes first in this group.",
@@ -32,7 +34,7 @@ export function Factors({ order }: { order: NonNullable<Report["order"]> }) {
           <tbody>
             {order.levels.map((l) => (
               <tr key={l.scope}>
-                <td>{t(`the ${l.scope.toLowerCase()}`)}</td>
+                <td>{t(levels[l.scope] ?? l.scope)}</td>
                 <td className="num">{`${Number((100 * l.usage).toPrecision(2))} %`}</td>
                 <td className="num">{l.weight}</td>
                 <td className="num">{l.factor.toFixed(3)}</td>

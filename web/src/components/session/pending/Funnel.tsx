@@ -1,5 +1,6 @@
 import { t } from "../../../i18n";
 import { slotName } from "../../../slots";
+import { word } from "../../../words";
 import { amount } from "../../format";
 import { checkPhrase, funnel } from "./funnel";
 import type { Report } from "./report";
@@ -49,7 +50,7 @@ export function Funnel({ report }: { report: Pick<Report, "agents" | "dropped" |
           {t(
             "Limit of the {{scope}} {{holder}} (policy {{policy}}): {{used}} of {{limit}} {{what}} in use, {{requested}} more requested.",
             {
-              scope: t(l.scope.toLowerCase()),
+              scope: word("HolderScope", l.scope),
               holder: l.holder,
               policy: l.policy,
               used: amount(l.what, l.used),
