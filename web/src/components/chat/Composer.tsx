@@ -89,9 +89,7 @@ export function Composer(props: Props) {
         files={attachments}
         onRemove={(at) => onChange({ attachments: attachments.filter((_, i) => i !== at) })}
       />
-      {recorded ? (
-        <p className="dim">{t("The owner of a model in this chat records prompts and answers.")}</p>
-      ) : null}
+      {recorded ? <p className="dim">{t("The owner of a model in this chat records prompts and answers.")}</p> : null}
       <Textarea
         aria-label={t("Prompt")}
         placeholder={t("Ask something. Shift+Enter begins a new line.")}

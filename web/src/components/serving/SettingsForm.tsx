@@ -25,8 +25,7 @@ export function SettingsForm({ deployment: d, editable }: { deployment: Deployme
     if (seconds === null) return;
     const input = { id: d.id, description, shared, concurrency: Number(concurrency), drainSeconds: seconds };
     const changed = { ...(open === d.open ? {} : { open }), ...(recorded === d.recorded ? {} : { recorded }) };
-    if (await run({ input: { ...input, ...changed } }))
-      toast({ text: t("The settings were saved.") });
+    if (await run({ input: { ...input, ...changed } })) toast({ text: t("The settings were saved.") });
   }
   return (
     <section className="panel pad stack" aria-label={t("Settings")}>
