@@ -39,7 +39,7 @@ func TestTransferGoesOn(t *testing.T) {
 	for name, stop := range map[string]func(t *testing.T, l *lake){
 		"a proxy": func(t *testing.T, l *lake) {
 			l.Stop()
-			l.Config.Registerer = nil
+			l.Config.Registry = nil
 			l.StartProxy(t, nil)
 		},
 		"a manager": func(t *testing.T, l *lake) { l.killManager(t) },

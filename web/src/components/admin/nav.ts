@@ -75,7 +75,7 @@ export const groups: { label: string; pages: AdminPage[] }[] = [
   {
     label: "Infrastructure",
     pages: [
-      { to: "/admin/diagnostics", label: "Diagnostics", for: isSuper },
+      { to: "/admin/diagnostics", label: "Diagnostics", for: canReadAll },
       { to: "/admin/agents", label: "Agents", for: (v) => canReadDomain(v) || hasRoleFor(v, "AGENT") },
       { to: "/admin/announcements", label: "Announcements", for: canReadAll },
       { to: "/admin/notices", label: "Notices of the cluster", for: canReadAll },
