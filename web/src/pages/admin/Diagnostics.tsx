@@ -100,5 +100,5 @@ function Place({ finding: f }: { finding: Finding }) {
     );
   }
   const to = places[f.check];
-  return to ? <Link to={to}>{name}</Link> : <>{name}</>;
+  return to ? <Link to={to}>{name}</Link> : name;
 }
