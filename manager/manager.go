@@ -178,7 +178,7 @@ func (m *Manager) wire() error {
 	m.leader = leader.New(leader.Config{Client: m.client, Etcd: m.etcd, ID: m.id, Address: m.ClusterAddress(), Version: m.cfg.Version, Registry: m.meter(), Logger: m.log})
 	m.tasks = task.New(task.Config{Client: m.client, Bus: m.bus, Logger: m.log})
 	m.policies = policy.New(policy.Config{Client: m.client, Bus: m.bus})
-	m.budgets = budget.New(budget.Config{Client: m.client, Currency: m.cfg.Currency, Observer: budgetLog{m}, Registry: m.meter(), Logger: m.log})
+	m.budgets = budget.New(budget.Config{Client: m.client, Currency: m.cfg.Currency, Observer: budgetNews{m}, Registry: m.meter(), Logger: m.log})
 	m.enrolments = enrolment.New(enrolment.Config{Client: m.client, Bus: m.bus})
 	hasher := password.NewHasher(password.DefaultCost())
 	if err := m.wireAuth(hasher); err != nil {

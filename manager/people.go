@@ -16,7 +16,6 @@ import (
 	"github.com/berthhq/berth/internal/viewer"
 	"github.com/berthhq/berth/manager/audit"
 	"github.com/berthhq/berth/manager/auth"
-	"github.com/berthhq/berth/manager/budget"
 	"github.com/berthhq/berth/manager/identity"
 	"github.com/berthhq/berth/manager/identity/password"
 	"github.com/berthhq/berth/manager/oidc"
@@ -85,14 +84,6 @@ func (m *Manager) recovering(ctx context.Context, reason string) {
 func (m *Manager) fileActivity(ctx context.Context, d vfolder.FileActivity) {
 	ctx = audit.From(viewer.With(ctx, d.Who), d.Address)
 	m.audit.Record(ctx, audit.Entry{Action: d.Action, Entity: access.Vfolder, ID: d.Folder, Message: d.Message, Duration: d.Took})
-}
-
-// budgetLog writes limits of budgets that were reached to the audit log.
-type budgetLog struct{ *Manager }
-
-// BudgetReached writes one row.
-func (m budgetLog) BudgetReached(ctx context.Context, r budget.Reached) {
-	m.audit.Record(viewer.SystemContext(ctx), audit.Entry{Action: "budgetReached", Entity: access.ResourcePolicy, ID: r.Budget.ID, Message: r.String()})
 }
 
 // InitialPassword reports whether the user still has the generated password.

@@ -33,9 +33,10 @@ const (
 type Reached struct {
 	Budget *ent.Budget
 	Scope  policy.Scope
-	Limit  string // Soft or Hard
-	Amount string // of the limit, a decimal
-	Spent  string // a decimal
+	From   time.Time // beginning of the period
+	Limit  string    // Soft or Hard
+	Amount string    // of the limit, a decimal
+	Spent  string    // a decimal
 }
 
 // String describes it for users.
@@ -133,13 +134,13 @@ func (s *Service) settle(ctx context.Context, a account, spent *big.Rat) error {
 	scope, _ = scopeOf(b)
 	before := func(at *time.Time) bool { return at == nil || at.Before(from) }
 	if reaches(spent, b.SoftMicros) && before(b.SoftReached) {
-		s.reached(ctx, Reached{b, scope, Soft, price.Format(*b.SoftMicros), price.Rounded(spent)})
+		s.reached(ctx, Reached{b, scope, from, Soft, price.Format(*b.SoftMicros), price.Rounded(spent)})
 		if err := s.Client.Budget.UpdateOne(b).SetSoftReached(from).Exec(ctx); err != nil && !ent.IsNotFound(err) {
 			return fmt.Errorf("note the soft limit of budget %s: %w", b.ID, err)
 		}
 	}
 	if reaches(spent, b.HardMicros) && before(b.HardReached) {
-		s.reached(ctx, Reached{b, scope, Hard, price.Format(*b.HardMicros), price.Rounded(spent)})
+		s.reached(ctx, Reached{b, scope, from, Hard, price.Format(*b.HardMicros), price.Rounded(spent)})
 		if err := s.Client.Budget.UpdateOne(b).SetHardReached(from).Exec(ctx); err != nil && !ent.IsNotFound(err) {
 			return fmt.Errorf("note the hard limit of budget %s: %w", b.ID, err)
 		}
