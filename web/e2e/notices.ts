@@ -25,8 +25,13 @@ async function settings() {
   await page.waitForFunction(
     () => !document.querySelector<HTMLInputElement>('input[aria-label="Session ended: Webhook"]')?.checked,
   );
-  const { noticeSettings } = await admin.graphql("{ noticeSettings { kinds { kind routes } } }");
-  const routes = noticeSettings.kinds.find((k: any) => k.kind === "SESSION_ENDED").routes;
+  let routes: string[] = [];
+  for (let i = 0; i < 50; i++) {
+    const { noticeSettings } = await admin.graphql("{ noticeSettings { kinds { kind routes } } }");
+    routes = noticeSettings.kinds.find((k: any) => k.kind === "SESSION_ENDED").routes;
+    if (!routes.includes("WEBHOOK")) break;
+    await page.waitForTimeout(100);
+  }
   assert(!routes.includes("WEBHOOK"), `routes ${routes}`);
   await checkPage("notice-settings");
 }

@@ -41,7 +41,7 @@ export function Notices() {
           <h2>{t("What reaches you, and how")}</h2>
           <Matrix
             settings={settings}
-            onChange={(kind, list) => void save.run({ input: { kinds: [{ kind, routes: list }] } })}
+            onChange={(kind, list) => save.run({ input: { kinds: [{ kind, routes: list }] } })}
           />
           <div className="row">
             <BrowserPermission />
@@ -66,7 +66,20 @@ export function Notices() {
   );
 }
 
-function Matrix({ settings, onChange }: { settings: Settings; onChange: (kind: Kind, list: Route[]) => void }) {
+interface MatrixProps {
+  settings: Settings;
+  /** Saves the routes of a kind. */
+  onChange: (kind: Kind, list: Route[]) => Promise<unknown>;
+}
+
+function Matrix({ settings, onChange }: MatrixProps) {
+  // What was clicked and is not saved yet, so that boxes change at once and two quick clicks in a row both count.
+  const [clicked, setClicked] = useState<Partial<Record<Kind, Route[]>>>({});
+  async function change(kind: Kind, list: Route[]) {
+    setClicked((old) => ({ ...old, [kind]: list }));
+    await onChange(kind, list);
+    setClicked((old) => (old[kind] === list ? { ...old, [kind]: undefined } : old));
+  }
   return (
     <div className="panel scroll-x">
       <table className="grid notice-matrix" aria-label={t("What reaches you, and how")}>
@@ -81,26 +94,32 @@ function Matrix({ settings, onChange }: { settings: Settings; onChange: (kind: K
           </tr>
         </thead>
         <tbody>
-          {settings.kinds.map((k) => (
-            <tr key={k.kind}>
-              <th scope="row">
-                {word("NoticeKind", k.kind)}
-                {k.forAdmins ? <span className="dim"> · {t("for administrators")}</span> : null}
-              </th>
-              {routes.map((r) => (
-                <td key={r}>
-                  <Checkbox
-                    aria-label={`${word("NoticeKind", k.kind)}: ${word("NoticeRoute", r)}`}
-                    disabled={r === "EMAIL" && !settings.mail}
-                    checked={k.routes.includes(r)}
-                    onChange={(e) =>
-                      onChange(k.kind, e.currentTarget.checked ? [...k.routes, r] : k.routes.filter((x) => x !== r))
-                    }
-                  />
-                </td>
-              ))}
-            </tr>
-          ))}
+          {settings.kinds.map((saved) => {
+            const k = { ...saved, routes: clicked[saved.kind] ?? saved.routes };
+            return (
+              <tr key={k.kind}>
+                <th scope="row">
+                  {word("NoticeKind", k.kind)}
+                  {k.forAdmins ? <span className="dim"> · {t("for administrators")}</span> : null}
+                </th>
+                {routes.map((r) => (
+                  <td key={r}>
+                    <Checkbox
+                      aria-label={`${word("NoticeKind", k.kind)}: ${word("NoticeRoute", r)}`}
+                      disabled={r === "EMAIL" && !settings.mail}
+                      checked={k.routes.includes(r)}
+                      onChange={(e) =>
+                        void change(
+                          k.kind,
+                          e.currentTarget.checked ? [...k.routes, r] : k.routes.filter((x) => x !== r),
+                        )
+                      }
+                    />
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
         </tbody>
       </table>
     </div>
