@@ -1,5 +1,6 @@
 import { Button, Checkbox, Select } from "@mantine/core";
-import { useState } from "react";
+import { useEffect, useState } from "react";
+import type { VariablesOf } from "../../api/graphql";
 import { FailureNote } from "../../components/Note";
 import { ChannelList } from "../../components/notices/ChannelList";
 import { Deliveries } from "../../components/notices/Deliveries";
@@ -29,7 +30,14 @@ const languages = [
 export function Notices() {
   const { data, failure } = useLiveQuery({ query: NoticeSettingsQuery, requestPolicy: "cache-and-network" });
   const save = useAction(SetSettings, true);
-  const settings = data?.noticeSettings;
+  // The settings have no ID, so the cache does not connect the answer of a change with the query.
+  const [changed, setChanged] = useState<Settings | null>(null);
+  useEffect(() => setChanged(null), [data]);
+  const settings = changed ?? data?.noticeSettings;
+  async function set(input: VariablesOf<typeof SetSettings>["input"]) {
+    const done = await save.run({ input });
+    if (done) setChanged(done.setNoticeSettings.settings);
+  }
   return (
     <>
       <div className="page-head">
@@ -39,10 +47,7 @@ export function Notices() {
       {settings ? (
         <section className="stack" aria-label={t("What reaches you, and how")}>
           <h2>{t("What reaches you, and how")}</h2>
-          <Matrix
-            settings={settings}
-            onChange={(kind, list) => save.run({ input: { kinds: [{ kind, routes: list }] } })}
-          />
+          <Matrix settings={settings} onChange={(kind, list) => set({ kinds: [{ kind, routes: list }] })} />
           <div className="row">
             <BrowserPermission />
             {settings.mail ? <TestMail /> : <span className="dim">{t("The platform has no mail server.")}</span>}
@@ -53,7 +58,7 @@ export function Notices() {
               allowDeselect={false}
               value={settings.language}
               onChange={(value) => {
-                if (value === "EN" || value === "KO" || value === "JA") void save.run({ input: { language: value } });
+                if (value === "EN" || value === "KO" || value === "JA") void set({ language: value });
               }}
               data={languages}
             />
