@@ -2321,6 +2321,10 @@ type DisableTOTPInput struct {
 	Code     string `json:"code"`
 }
 
+type DismissAnnouncementInput struct {
+	ID string `json:"id"`
+}
+
 // Domain is the top of ownership and limits.
 type Domain struct {
 	ID          string    `json:"id"`
@@ -5311,6 +5315,22 @@ type UpdateAgentInput struct {
 	CordonReason *string `json:"cordonReason,omitempty"`
 }
 
+type UpdateAnnouncementInput struct {
+	ID string `json:"id"`
+	// Default: as before.
+	Text *string `json:"text,omitempty"`
+	// Default: as before.
+	Severity Enum `json:"severity,omitempty"`
+	// Default: as before.
+	Dismissable *bool `json:"dismissable,omitempty"`
+	// Default: as before.
+	StartsAt *time.Time `json:"startsAt,omitempty"`
+	// Default: as before.
+	EndsAt *time.Time `json:"endsAt,omitempty"`
+	// True: it is shown until it is deleted. Default: false.
+	ClearEndsAt *bool `json:"clearEndsAt,omitempty"`
+}
+
 // Fields that are null stay unchanged.
 type UpdateChatEndpointInput struct {
 	ID      string   `json:"id"`
@@ -6503,6 +6523,11 @@ type __disableTOTPInput struct {
 	Input DisableTOTPInput `json:"input"`
 }
 
+// __dismissAnnouncementInput is used internally by genqlient
+type __dismissAnnouncementInput struct {
+	Input DismissAnnouncementInput `json:"input"`
+}
+
 // __drainAgentInput is used internally by genqlient
 type __drainAgentInput struct {
 	Input DrainAgentInput `json:"input"`
@@ -7479,6 +7504,11 @@ type __unshareAppInput struct {
 // __updateAgentInput is used internally by genqlient
 type __updateAgentInput struct {
 	Input UpdateAgentInput `json:"input"`
+}
+
+// __updateAnnouncementInput is used internally by genqlient
+type __updateAnnouncementInput struct {
+	Input UpdateAnnouncementInput `json:"input"`
 }
 
 // __updateChatEndpointInput is used internally by genqlient
@@ -8554,6 +8584,17 @@ type disableTOTPPayloadViewerPayloadViewer struct {
 // disableTotpResponse is returned by disableTotp on success.
 type disableTOTPResponse struct {
 	Payload disableTOTPPayloadViewerPayload `json:"payload"`
+}
+
+// dismissAnnouncementPayloadDismissAnnouncementPayload includes the requested fields of the GraphQL type DismissAnnouncementPayload.
+type dismissAnnouncementPayloadDismissAnnouncementPayload struct {
+	ID string `json:"id"`
+}
+
+// dismissAnnouncementResponse is returned by dismissAnnouncement on success.
+type dismissAnnouncementResponse struct {
+	// Hides an announcement from the viewer.
+	Payload dismissAnnouncementPayloadDismissAnnouncementPayload `json:"payload"`
 }
 
 // drainAgentPayload includes the requested fields of the GraphQL type AgentPayload.
@@ -11521,6 +11562,17 @@ type updateAgentResponse struct {
 // updateAgentUpdateAgentAgentPayload includes the requested fields of the GraphQL type AgentPayload.
 type updateAgentUpdateAgentAgentPayload struct {
 	Agent Agent `json:"agent"`
+}
+
+// updateAnnouncementPayload includes the requested fields of the GraphQL type AnnouncementPayload.
+type updateAnnouncementPayload struct {
+	Announcement Announcement `json:"announcement"`
+}
+
+// updateAnnouncementResponse is returned by updateAnnouncement on success.
+type updateAnnouncementResponse struct {
+	// The audience of an announcement cannot be changed.
+	Payload updateAnnouncementPayload `json:"payload"`
 }
 
 // updateChatEndpointPayload includes the requested fields of the GraphQL type ChatEndpointPayload.
@@ -16309,6 +16361,40 @@ func disableTOTP(
 	}
 
 	data_ = &disableTOTPResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by dismissAnnouncement.
+const dismissAnnouncement_Operation = `
+mutation DismissAnnouncement ($input: DismissAnnouncementInput!) {
+	payload: dismissAnnouncement(input: $input) {
+		id
+	}
+}
+`
+
+func dismissAnnouncement(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input DismissAnnouncementInput,
+) (data_ *dismissAnnouncementResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DismissAnnouncement",
+		Query:  dismissAnnouncement_Operation,
+		Variables: &__dismissAnnouncementInput{
+			Input: input,
+		},
+	}
+
+	data_ = &dismissAnnouncementResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -28964,6 +29050,53 @@ func updateAgent(
 	}
 
 	data_ = &updateAgentResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by updateAnnouncement.
+const updateAnnouncement_Operation = `
+mutation UpdateAnnouncement ($input: UpdateAnnouncementInput!) {
+	payload: updateAnnouncement(input: $input) {
+		announcement {
+			... Announcement
+		}
+	}
+}
+fragment Announcement on Announcement {
+	id
+	text
+	severity
+	audience
+	scopeID
+	dismissable
+	startsAt
+	endsAt
+	createdAt
+}
+`
+
+func updateAnnouncement(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input UpdateAnnouncementInput,
+) (data_ *updateAnnouncementResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateAnnouncement",
+		Query:  updateAnnouncement_Operation,
+		Variables: &__updateAnnouncementInput{
+			Input: input,
+		},
+	}
+
+	data_ = &updateAnnouncementResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

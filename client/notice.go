@@ -105,3 +105,15 @@ func (c *Client) DeleteAnnouncement(ctx context.Context, id string) error {
 	_, err := deleteAnnouncement(ctx, c, DeleteAnnouncementInput{ID: id})
 	return err
 }
+
+// UpdateAnnouncement changes an announcement; its audience cannot change.
+func (c *Client) UpdateAnnouncement(ctx context.Context, in UpdateAnnouncementInput) (*Announcement, error) {
+	out, err := updateAnnouncement(ctx, c, in)
+	return &out.Payload.Announcement, err
+}
+
+// DismissAnnouncement hides an announcement from the user.
+func (c *Client) DismissAnnouncement(ctx context.Context, id string) error {
+	_, err := dismissAnnouncement(ctx, c, DismissAnnouncementInput{ID: id})
+	return err
+}

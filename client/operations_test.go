@@ -15,7 +15,7 @@ import (
 // Operations that read a field only for administrators. Every other operation is for all users: a
 // field without permission would make the whole operation fail.
 var forAdministrators = strings.Fields(`
-	Cluster IdentityProviderByName IdentityProviders IdleDryRun Invitations OccupancyAudit Retention ScanResults
+	CapacityReport Cluster Diagnosis IdentityProviderByName IdentityProviders IdleDryRun Invitations OccupancyAudit Retention ScanResults
 	VolumeDetails VolumeGrants VolumeOrphans
 `)
 
