@@ -59,7 +59,9 @@ func TestBudgetReached(t *testing.T) {
 func notices(t *testing.T, as *managertest.Client) (list []uuid.UUID) {
 	t.Helper()
 	var got struct {
-		Notices struct{ Edges []struct{ Node struct{ ID uuid.UUID } } }
+		Notices struct {
+			Edges []struct{ Node struct{ ID uuid.UUID } }
+		}
 	}
 	as.Must(t, `{ notices { edges { node { id } } } }`, nil, &got)
 	for _, e := range got.Notices.Edges {
