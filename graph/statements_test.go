@@ -78,7 +78,7 @@ func computed(f *ast.FieldDefinition) bool {
 // survey returns how many more statements some fields need, because they read the whole cluster or
 // objects in between.
 func survey(name string) (more int) {
-	for field, n := range map[string]int{"shareHolders": 6, "occupancyAudit": 6, "diagnosis": 14, "effectiveLimitBytes": 1, ".use": 1} {
+	for field, n := range map[string]int{"shareHolders": 6, "occupancyAudit": 6, "diagnosis": 10, "effectiveLimitBytes": 1, ".use": 1} {
 		if strings.Contains(name, field) {
 			more += n
 		}

@@ -21,16 +21,23 @@ func (s *Service) list(ctx context.Context) ([]*ent.Agent, error) {
 	return list, nil
 }
 
+// ofAgents returns a check of the agents, which list reads once for several checks.
+func ofAgents(list func() ([]*ent.Agent, error), judge func([]*ent.Agent) ([]Finding, error)) func(context.Context) ([]Finding, error) {
+	return func(context.Context) ([]Finding, error) {
+		all, err := list()
+		if err != nil {
+			return nil, err
+		}
+		return judge(all)
+	}
+}
+
 func about(a *ent.Agent, severity Severity, text, consequence, fix string) Finding {
 	return Finding{Severity: severity, Subject: a.Name, SubjectID: &a.ID, Text: text, Consequence: consequence, Fix: fix}
 }
 
 // agents checks that the agents are alive and have the version of this manager.
-func (s *Service) agents(ctx context.Context) (found []Finding, err error) {
-	list, err := s.list(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) agents(list []*ent.Agent) (found []Finding, err error) {
 	for _, a := range list {
 		switch {
 		case a.Status == agent.StatusLost:
@@ -49,11 +56,7 @@ func (s *Service) agents(ctx context.Context) (found []Finding, err error) {
 }
 
 // conditions checks what agents report about their machines, such as a full disk or a wrong clock.
-func (s *Service) conditions(ctx context.Context) (found []Finding, err error) {
-	list, err := s.list(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) conditions(list []*ent.Agent) (found []Finding, err error) {
 	fixes := map[string]string{
 		"disk_pressure": "free space on the disk of its containers, or add some", "inode_pressure": "delete small files on the disk of its containers",
 		"memory_pressure": "end what uses memory beside sessions, or reserve more", "runtime_unavailable": "look at containerd in the log of the agent",
@@ -70,11 +73,7 @@ func (s *Service) conditions(ctx context.Context) (found []Finding, err error) {
 }
 
 // plugins checks that the plugins of accelerators run and that their requirements are met.
-func (s *Service) plugins(ctx context.Context) (found []Finding, err error) {
-	list, err := s.list(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) plugins(list []*ent.Agent) (found []Finding, err error) {
 	n := 0
 	for _, a := range list {
 		for _, p := range a.Plugins {

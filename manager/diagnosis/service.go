@@ -109,13 +109,18 @@ type check struct {
 
 // Diagnose makes all checks at the same time.
 func (s *Service) Diagnose(ctx context.Context) *Diagnosis {
+	ctx = viewer.SystemContext(ctx)
+	agents := sync.OnceValues(func() ([]*ent.Agent, error) {
+		ctx, cancel := context.WithTimeout(ctx, checkTime)
+		defer cancel()
+		return s.list(ctx)
+	})
 	checks := []check{
 		{DatabaseCheck, s.database}, {RedisCheck, s.redis}, {EtcdCheck, s.etcd}, {LeaderCheck, s.leader}, {ManagersCheck, s.managers}, {RecoveryCheck, s.recovery},
-		{GatewaysCheck, s.gateways}, {CertificatesCheck, s.certificates}, {AgentsCheck, s.agents}, {ConditionsCheck, s.conditions}, {PluginsCheck, s.plugins},
+		{GatewaysCheck, s.gateways}, {CertificatesCheck, s.certificates}, {AgentsCheck, ofAgents(agents, s.agents)}, {ConditionsCheck, ofAgents(agents, s.conditions)}, {PluginsCheck, ofAgents(agents, s.plugins)},
 		{StorageCheck, s.proxies}, {VolumesCheck, s.volumes}, {ImagesCheck, s.images}, {RegistriesCheck, s.registries}, {TasksCheck, s.tasks},
 		{RetentionCheck, s.retention}, {SessionsCheck, s.sessions},
 	}
-	ctx = viewer.SystemContext(ctx)
 	results := make([][]Finding, len(checks))
 	var all sync.WaitGroup
 	for i, c := range checks {
