@@ -60,7 +60,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// sentences has a text for every kind in every language.
+// sentences are the texts of the kinds, by language.
 var sentences = map[Language]map[Kind]sentence{
 	English: {
 		SessionStarted:  {"Session {name} has started.", "{count} sessions have started, among them {name}."},

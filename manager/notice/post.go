@@ -234,7 +234,7 @@ func (p *posting) group(k groupKey) *group {
 	return g
 }
 
-// add adds an event for everyone who gets it.
+// add adds an event for each person who gets it.
 func (p *posting) add(e Event) {
 	p.counts[e.Kind]++
 	if !e.Kind.ForAdmins() {

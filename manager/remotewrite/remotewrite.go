@@ -27,7 +27,7 @@ import (
 const (
 	// lookEvery is the time between two looks for new chunks. Managers store a chunk within seconds after its minute.
 	lookEvery = 5 * time.Second
-	// settled is the age at which no chunk with a lower ID is written any more: statements that write chunks end sooner.
+	// settled is the age of a chunk from which all chunks with lower IDs exist, because statements that write chunks take less time.
 	settled = 30 * time.Second
 	// maxPage limits the chunks in memory, and maxSamples the samples of one request, unless one chunk has more.
 	maxPage    = 100
